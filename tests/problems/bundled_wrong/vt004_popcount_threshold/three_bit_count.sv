@@ -1,0 +1,20 @@
+// Wrong: the count wraps at eight.
+module TopModule (
+  input  logic [11:0] data,
+  input  logic [3:0]  threshold,
+  output logic [3:0]  count,
+  output logic        above,
+  output logic        exact
+);
+
+  integer i;
+
+  always_comb begin
+    count = 4'd0;
+    for (i = 0; i < 12; i = i + 1) count[2:0] = count[2:0] + {2'b00, data[i]};
+  end
+
+  assign above = (count > threshold);
+  assign exact = (count == threshold);
+
+endmodule

@@ -1,0 +1,21 @@
+// Wrong: the tick stays up while disabled.
+module TopModule (
+  input  logic       clk,
+  input  logic       reset,
+  input  logic       enable,
+  input  logic [3:0] period,
+  output logic       tick,
+  output logic [3:0] phase
+);
+
+  always_ff @(posedge clk) begin
+    if (reset) begin
+      phase <= 4'd0;
+      tick <= 1'b0;
+    end else if (enable) begin
+      phase <= (phase >= period) ? 4'd0 : phase + 4'd1;
+      tick <= (phase >= period);
+    end
+  end
+
+endmodule

@@ -1,0 +1,29 @@
+// Wrong: the change flag stays up until the run starts again.
+module TopModule (
+  input  logic clk,
+  input  logic reset,
+  input  logic in,
+  output logic out,
+  output logic changed
+);
+
+  logic [1:0] run;
+
+  always_ff @(posedge clk) begin
+    if (reset) begin
+      changed <= 1'b0;
+      out <= 1'b0;
+      run <= 2'd0;
+    end else if (in == out) begin
+      run <= 2'd0;
+    end else if (run == 2'd3) begin
+      out <= in;
+      changed <= 1'b1;
+      run <= 2'd0;
+    end else begin
+      changed <= 1'b0;
+      run <= run + 2'd1;
+    end
+  end
+
+endmodule

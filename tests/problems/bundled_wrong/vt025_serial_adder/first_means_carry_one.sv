@@ -1,0 +1,22 @@
+// Wrong: the first pair gets a carry in of one.
+module TopModule (
+  input  logic clk,
+  input  logic reset,
+  input  logic valid,
+  input  logic first,
+  input  logic a,
+  input  logic b,
+  output logic sum,
+  output logic carry
+);
+
+  wire carry_in = carry || first;
+
+  always_ff @(posedge clk) begin
+    if (reset)
+      {carry, sum} <= 2'b00;
+    else if (valid)
+      {carry, sum} <= {1'b0, a} + {1'b0, b} + {1'b0, carry_in};
+  end
+
+endmodule

@@ -1,0 +1,28 @@
+// Wrong: the message enters at the bottom and not into the feedback.
+module TopModule (
+  input  logic       clk,
+  input  logic       reset,
+  input  logic       clear,
+  input  logic       valid,
+  input  logic       bit_in,
+  input  logic       shift,
+  output logic [7:0] crc,
+  output logic       bit_out,
+  output logic       clean
+);
+
+  wire feedback = crc[7];
+
+  always_ff @(posedge clk) begin
+    if (reset || clear)
+      crc <= 8'hff;
+    else if (valid)
+      crc <= {crc[6:0], bit_in} ^ (feedback ? 8'h31 : 8'h00);
+    else if (shift)
+      crc <= {crc[6:0], 1'b0};
+  end
+
+  assign bit_out = crc[7];
+  assign clean = (crc == 8'h00);
+
+endmodule

@@ -1,0 +1,273 @@
+"""One episode: a workspace, four tools, rewards. Knows nothing of models or HTTP."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from verilog_taskapp.environment.actions import TOOLS, ToolCall
+from verilog_taskapp.environment.feedback import facts, headline, hints, told
+from verilog_taskapp.environment.observation import Observation, Outcome, StepResult
+from verilog_taskapp.environment.rewards import Bonus, Ledger, Rewards
+from verilog_taskapp.environment.workspace import Refused, Workspace, stub
+from verilog_taskapp.icarus.judge import Judge, Prepared
+from verilog_taskapp.icarus.verdict import Compilation, Verdict
+from verilog_taskapp.problems.model import Problem
+from verilog_taskapp.settings import Feedback
+
+_ARGUMENTS: Mapping[str, frozenset[str]] = {spec.name: frozenset(spec.parameters["properties"]) for spec in TOOLS}
+
+
+@dataclass(frozen=True)
+class EpisodeOptions:
+    """What may differ from episode to episode."""
+
+    rewards: Rewards = field(default_factory=Rewards)
+    feedback: Feedback = "hints"
+    max_steps: int = 10
+    """Only counted here (`Observation.steps_left`); whoever drives the episode ends it."""
+    compile_message_chars: int = 4000
+    design_output_chars: int = 1000
+
+
+@dataclass
+class EpisodeCounts:
+    """What happened so far, for the events rubric."""
+
+    steps: int = 0
+    compiles: int = 0
+    failed_compiles: int = 0
+    compiles_without_change: int = 0
+    simulations: int = 0
+    simulations_without_change: int = 0
+    overrides: int = 0
+    blocks: int = 0
+    refused_calls: int = 0
+    submitted: bool = False
+
+
+class Episode:
+    """The state of one episode. Steps must not overlap; everything lives in memory, so there is nothing to close.
+
+    Every method that runs the simulator raises `EnvironmentFailed` when it cannot give an honest answer; the episode's
+    state and rewards are then as before the call, so that the call can be repeated.
+    """
+
+    def __init__(self, problem: Problem, prepared: Prepared, judge: Judge, options: EpisodeOptions) -> None:
+        self.problem = problem
+        self.options = options
+        self.counts = EpisodeCounts()
+        self.task_completed = False
+        self.done = False
+        self.truncated = False
+        self._judge = judge
+        self._prepared = prepared
+        start = {f"{problem.top}.v": stub(problem.top, problem.prompt), **problem.visible_files}
+        self._workspace = Workspace(start)
+        self._ledger = Ledger(options.rewards)
+        self._chosen: tuple[str, ...] | None = None
+        self._compiled: Compilation | None = None
+        self._compiled_dirty = True
+        self._simulated: Verdict | None = None
+        self._compile_status = ""
+        self._simulate_status = ""
+
+    @property
+    def total_reward(self) -> float:
+        """The return so far."""
+        return self._ledger.total
+
+    @property
+    def files_provided(self) -> tuple[str, ...]:
+        """Names of the files that the policy can see."""
+        return tuple(sorted(self._workspace.files))
+
+    def observation(self) -> Observation:
+        """What the policy may see now."""
+        return Observation(
+            problem_name=self.problem.id,
+            files=dict(self._workspace.files),
+            files_summary=self._workspace.summary(),
+            compile_status=self._compile_status,
+            simulate_status=self._simulate_status,
+            reward_last=self._ledger.last,
+            total_reward=self._ledger.total,
+            task_completed=self.task_completed,
+            terminated=self.done,
+            truncated=self.truncated,
+            steps_left=max(0, self.options.max_steps - self.counts.steps),
+        )
+
+    async def step(self, call: ToolCall) -> StepResult:
+        """Execute one tool call."""
+        if self.done:
+            raise RuntimeError("the episode is over")
+        ignored = sorted(name for name in call.arguments if name not in _ARGUMENTS[call.tool])
+        notes = tuple(f"{call.tool} has no argument {_quoted(name)}: ignored" for name in ignored)
+        try:
+            match call.tool:
+                case "write_file":
+                    return self._write_file(call, notes)
+                case "compile":
+                    return await self._compile(call, notes)
+                case "simulate":
+                    return await self._simulate(call, notes)
+                case "submit":
+                    return await self._submit(call, notes)
+        except Refused as refusal:
+            self.counts.refused_calls += 1
+            return self._result(call, "refused", f"{call.tool} refused: {refusal}", notes)
+
+    def block(self, call: ToolCall, hint: str) -> StepResult:
+        """Book a call that is not executed: the step penalty and nothing else."""
+        self.counts.blocks += 1
+        return self._result(call, "blocked", hint, ())
+
+    def idle(self) -> Mapping[str, float]:
+        """Book a turn without a usable call; returns the reward's components."""
+        self.counts.steps += 1
+        self.counts.refused_calls += 1
+        return self._ledger.step()
+
+    def truncate(self) -> None:
+        """Mark the episode as ended from outside."""
+        self.truncated = True
+
+    # --- the tools
+
+    def _write_file(self, call: ToolCall, notes: tuple[str, ...]) -> StepResult:
+        for name in ("path", "content"):
+            if name not in call.arguments:
+                raise Refused(f"the argument {name} is missing")
+        before = dict(self._workspace.files)
+        path, changed = self._workspace.write(call.arguments["path"], call.arguments["content"])
+        text = self._workspace.files[path]
+        if before.get(path) != text:
+            self._compiled_dirty = True
+            self._simulated = None
+        size = f"{len(text.encode())} bytes, {text.count(chr(10)) + (not text.endswith(chr(10)))} lines"
+        return self._result(call, "ok", f"wrote {path} ({size})", (*notes, *changed))
+
+    async def _compile(self, call: ToolCall, notes: tuple[str, ...]) -> StepResult:
+        sources = call.arguments.get("sources")
+        chosen = self._chosen if sources is None else self._workspace.select(sources)
+        if sources is None or chosen == self._workspace.sources or not chosen:
+            chosen = None
+        if chosen != self._chosen:
+            self._compiled_dirty = True
+        unchanged = not self._compiled_dirty
+        compilation = await self._compilation(chosen)
+        self.counts.compiles += 1
+        self.counts.compiles_without_change += unchanged
+        self.counts.failed_compiles += not compilation.succeeded
+        message = self._compile_message(compilation)
+        if unchanged:
+            message = f"nothing changed since the last compile\n{message}"
+        found: dict[str, Any] = {
+            "compiled": compilation.succeeded,
+            "failure": compilation.failure,
+            **_cost(compilation),
+        }
+        found["diagnostics"] = [
+            {"severity": one.severity, "file": one.file, "line": one.line, "message": one.message}
+            for one in compilation.diagnostics[:50]
+        ]
+        bonus: Bonus | None = "compile_success" if compilation.succeeded else None
+        return self._result(call, "ok" if compilation.succeeded else "failed", message, notes, bonus=bonus, found=found)
+
+    async def _simulate(self, call: ToolCall, notes: tuple[str, ...]) -> StepResult:
+        compiled_now = self._compiled_dirty
+        unchanged = not compiled_now and self._simulated is not None
+        compilation = await self._compilation(self._chosen)
+        verdict = self._simulated or await self._judge.run(self._prepared, compilation)
+        self._simulated = verdict
+        self.counts.simulations += 1
+        self.counts.simulations_without_change += unchanged
+        lines = ["the files had changed: compiled them first"] if compiled_now else []
+        if compilation.succeeded:
+            lines.append(told(verdict, self.options.feedback, self.options.design_output_chars))
+        else:
+            lines.append(f"{headline(verdict)}\n{self._compile_message(compilation)}")
+        status = "Passed" if verdict.passed else "Failed"
+        detail = "" if self.options.feedback == "verdict" or verdict.passed else hints(verdict)
+        self._simulate_status = f"Last simulation: {status}" + (f"\n{detail}" if detail else "")
+        if not verdict.passed and not detail:
+            self._simulate_status += f"\n{headline(verdict)}" if self.options.feedback != "verdict" else ""
+        return self._result(
+            call,
+            "ok" if verdict.passed else "failed",
+            "\n".join(lines),
+            notes,
+            bonus="simulate_pass" if verdict.passed else None,
+            found=facts(verdict, self.options.feedback),
+        )
+
+    async def _submit(self, call: ToolCall, notes: tuple[str, ...]) -> StepResult:
+        compilation = await self._compilation(self._chosen)
+        verdict = await self._judge.run(self._prepared, compilation)
+        self.counts.submitted = True
+        self.done = True
+        self.task_completed = verdict.passed
+        return self._result(
+            call,
+            "ok" if verdict.passed else "failed",
+            f"submission {headline(verdict)}",
+            notes,
+            bonus="submit_pass" if verdict.passed else None,
+            partial_share=0.0 if verdict.passed else verdict.share_of_outputs,
+            found=facts(verdict, self.options.feedback),
+        )
+
+    # --- shared by the tools
+
+    async def _compilation(self, chosen: tuple[str, ...] | None) -> Compilation:
+        """The compilation of exactly the files that are there now, reused while nothing changes."""
+        if self._compiled is None or self._compiled_dirty:
+            files = dict(self._workspace.files)
+            sources = chosen or self._workspace.sources
+            compiled = await self._judge.compile(self._prepared, files, sources)
+            self._compiled, self._compiled_dirty, self._simulated = compiled, False, None
+            self._chosen = chosen
+            self._compile_status = "Last compile: Success"
+            if not compiled.succeeded:
+                messages = compiled.messages(self.options.compile_message_chars)
+                self._compile_status = f"Last compile: Failed\n{messages}".rstrip()
+        return self._compiled
+
+    def _compile_message(self, compilation: Compilation) -> str:
+        told_sources = "" if self._chosen is None else f" ({', '.join(compilation.sources)})"
+        head = "compilation succeeded" if compilation.succeeded else "compilation failed"
+        return f"{head}{told_sources}\n{compilation.messages(self.options.compile_message_chars)}".rstrip()
+
+    def _result(
+        self,
+        call: ToolCall,
+        outcome: Outcome,
+        message: str,
+        notes: tuple[str, ...],
+        *,
+        bonus: Bonus | None = None,
+        partial_share: float = 0.0,
+        found: Mapping[str, Any] | None = None,
+    ) -> StepResult:
+        self.counts.steps += 1
+        components = self._ledger.step(bonus, partial_share=partial_share)
+        return StepResult(
+            call=call,
+            outcome=outcome,
+            message=message,
+            reward=self._ledger.last,
+            reward_components=components,
+            done=self.done,
+            observation=self.observation(),
+            notes=notes,
+            facts=found or {},
+        )
+
+
+def _cost(compilation: Compilation) -> dict[str, float]:
+    return {"ms": round(compilation.wall_s * 1000, 3), "cpu_ms": round(compilation.cpu_s * 1000, 3)}
+
+
+def _quoted(name: object) -> str:
+    text = repr(str(name))
+    return text if len(text) <= 42 else f"{text[:40]}...'"

@@ -1,0 +1,1 @@
+"""What every route shares: keys, error bodies, request ids and limits."""

@@ -1,0 +1,126 @@
+"""Compiling a model's files with a bench, and telling the model what is wrong in its own terms."""
+
+from collections.abc import Mapping
+
+from verilog_taskapp.icarus.benches import PROGRAM_FILE
+from verilog_taskapp.icarus.diagnostics import Diagnostic, for_the_model, parse, port_problems
+from verilog_taskapp.icarus.execution import Run, run_fairly
+from verilog_taskapp.icarus.faults import Cause
+from verilog_taskapp.icarus.program import Port, modules
+from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
+from verilog_taskapp.icarus.toolchain import Toolchain
+from verilog_taskapp.icarus.verdict import Compilation, FailedCompile
+
+PROGRAM_BYTES = 64 * 1024**2
+"""A compiled program larger than this counts as the file limit."""
+DATA_SUFFIXES = (".mem", ".hex", ".dat", ".txt")
+"""Files that a design may read at run time."""
+
+_FAILURES: dict[Cause, FailedCompile] = {
+    "ok": "errors",
+    "exit_status": "errors",
+    "time_limit": "time_limit",
+    "memory_limit": "memory_limit",
+    "file_limit": "file_limit",
+    "output_limit": "output_limit",
+    "crashed": "crashed",
+}
+
+
+class Compiler:
+    """Compiles with one toolchain."""
+
+    def __init__(self, runner: Runner, tools: Toolchain, limits: Limits) -> None:
+        self._runner = runner
+        self._tools = tools
+        self._limits = limits
+
+    async def compile(
+        self,
+        top: str,
+        ports: tuple[Port, ...],
+        files: Mapping[str, str],
+        sources: tuple[str, ...],
+        *,
+        judge_files: Mapping[str, str],
+        root: str,
+        instance: tuple[str, ...],
+        cpu_s: float | None = None,
+        legacy_bench: bool = False,
+    ) -> tuple[Compilation, Cause]:
+        """Compile `judge_files` (first) and `sources` under `root`; `instance` is the path of the design in it.
+
+        `ports` are those that the bench connects. Raises `EnvironmentFailed` for faults of ours.
+        """
+        run = await self._run(
+            {**files, **judge_files},
+            (*[name for name in judge_files if name.endswith((".v", ".sv"))], *sources),
+            root,
+            cpu_s,
+            legacy_bench,
+        )
+        program = run.files.get(PROGRAM_FILE)
+        good = run.cause == "ok" and program is not None and len(program) <= PROGRAM_BYTES
+        diagnostics, hidden = for_the_model(parse(run.step.stderr + "\n" + run.step.stdout), files, top)
+        if good and program is not None:
+            found = next((one for one in modules(program) if one.path == instance), None)
+            diagnostics += port_problems(ports, found.ports, top) if found is not None else ()
+        elif hidden or not any(one.severity == "error" for one in diagnostics):
+            diagnostics = await self._explain(top, ports, files, sources, diagnostics)
+        failure = None if good else ("file_limit" if run.cause == "ok" and program else _FAILURES[run.cause])
+        data = {name: text.encode("utf-8", "replace") for name, text in files.items() if name.endswith(DATA_SUFFIXES)}
+        compilation = Compilation(
+            sources,
+            program if good else None,
+            failure,
+            tuple(dict.fromkeys(diagnostics)),
+            data,
+            run.step.cpu_s,
+            run.step.wall_s,
+        )
+        return compilation, run.cause
+
+    async def compile_alone(
+        self, top: str, ports: tuple[Port, ...], files: Mapping[str, str], sources: tuple[str, ...]
+    ) -> tuple[Compilation, Cause]:
+        """Compile a design without any bench."""
+        return await self.compile(top, ports, files, sources, judge_files={}, root=top, instance=(top,))
+
+    async def _explain(
+        self,
+        top: str,
+        ports: tuple[Port, ...],
+        files: Mapping[str, str],
+        sources: tuple[str, ...],
+        known: tuple[Diagnostic, ...],
+    ) -> tuple[Diagnostic, ...]:
+        """Errors that only the hidden bench shows, told through the ports of the design compiled alone."""
+        run = await self._run(files, sources, top, None, False)
+        program = run.files.get(PROGRAM_FILE)
+        if run.cause == "ok" and program is not None:
+            found = next((one for one in modules(program) if one.module == top), None)
+            if found is not None:
+                problems = port_problems(ports, found.ports, top)
+                if problems:
+                    return (*problems, *known)
+        alone, _ = for_the_model(parse(run.step.stderr + "\n" + run.step.stdout), files, top)
+        told = tuple(dict.fromkeys((*known, *alone)))
+        if any(one.severity == "error" for one in told):
+            return told
+        if not any(f"module {top}" in text for text in files.values()):
+            return (Diagnostic("error", f"no module named {top} was found in the compiled files"), *told)
+        return (Diagnostic("error", f"{top} cannot be connected to the testbench: check its ports"), *told)
+
+    async def _run(
+        self, files: Mapping[str, str], sources: tuple[str, ...], root: str, cpu_s: float | None, legacy_bench: bool
+    ) -> Run:
+        limits = self._limits
+        if cpu_s is not None:
+            limits = Limits(**{**vars(limits), "cpu_s": cpu_s, "wall_s": cpu_s * limits.wall_s / limits.cpu_s})
+        argv = self._tools.compile_argv(sources, PROGRAM_FILE, roots=(root,), legacy_bench=legacy_bench)
+        job = Job(
+            steps=(Step(argv, limits, PROGRAM_FILE),),
+            files={name: text.encode("utf-8", "replace") for name, text in files.items()},
+            collect={PROGRAM_FILE: PROGRAM_BYTES},
+        )
+        return await run_fairly(self._runner, job, limits)

@@ -1,0 +1,130 @@
+"""The compiler's messages: parsed, and told in terms of the files that the model wrote."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from verilog_taskapp.icarus.program import Port
+
+Severity = Literal["error", "warning", "note"]
+
+_LOCATED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<text>.*)$")
+_MISSING_MODULE = re.compile(r"^\s+(?P<module>\S+) referenced \d+ times\.$")
+_SUMMARY = re.compile(r"^(\d+ error\(s\) during elaboration\.|I give up\.|\*\*\*.*|.*These modules were missing:)$")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message; ``file`` and ``line`` are None where the compiler names no place."""
+
+    severity: Severity
+    message: str
+    file: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.file is not None else ""
+        return f"{place}{self.severity}: {self.message}"
+
+
+def parse(text: str) -> tuple[Diagnostic, ...]:
+    """Read the output of iverilog. Continuation lines (``file:line:      : more``) join the message before."""
+    found: list[Diagnostic] = []
+    for line in text.splitlines():
+        located = _LOCATED.match(line)
+        if located:
+            _add_located(found, located["file"].removeprefix("./"), int(located["line"]), located["text"])
+        elif missing := _MISSING_MODULE.match(line):
+            if not any(missing["module"] in one.message for one in found):
+                found.append(Diagnostic("error", f"Unknown module type: {missing['module']}"))
+        elif line.strip() and not _SUMMARY.match(line.strip()):
+            severity: Severity = "warning" if line.lower().lstrip().startswith("warning") else "error"
+            found.append(Diagnostic(severity, re.sub(r"^\s*(error|warning): ", "", line.strip(), flags=re.I)))
+    return tuple(found)
+
+
+def _add_located(found: list[Diagnostic], file: str, number: int, text: str) -> None:
+    if re.match(r"^\s+: |^\s*: ", text):
+        if found:
+            last = found[-1]
+            joined = f"{last.message} {text.strip().removeprefix(':').strip()}"
+            found[-1] = Diagnostic(last.severity, joined, last.file, last.line)
+        return
+    severity: Severity = "error"
+    for word in ("error", "warning", "sorry"):
+        if text.lower().startswith(f"{word}: "):
+            severity = "warning" if word == "warning" else "error"
+            text = text[len(word) + 2 :].strip()
+            if word == "sorry":
+                text = f"not supported by this simulator: {text}"
+            break
+    diagnostic = Diagnostic(severity, text, file, number)
+    if diagnostic not in found:
+        found.append(diagnostic)
+
+
+def for_the_model(
+    diagnostics: Sequence[Diagnostic], own_files: Collection[str], top: str
+) -> tuple[tuple[Diagnostic, ...], bool]:
+    """Keep what concerns the model's files; also tell whether a message of the hidden bench was left out.
+
+    A message that the bench caused is never quoted: it is told through the ports of the design instead.
+    """
+    kept: list[Diagnostic] = []
+    hidden = False
+    for one in diagnostics:
+        if one.file is None or one.file in own_files:
+            kept.append(one)
+        elif f"Unknown module type: {top}" in one.message:
+            kept.append(Diagnostic("error", f"no module named {top} was found in the compiled files"))
+        elif one.severity == "error":
+            hidden = True
+    return tuple(dict.fromkeys(kept)), hidden
+
+
+def port_problems(expected: Sequence[Port], actual: Sequence[Port], top: str) -> tuple[Diagnostic, ...]:
+    """What differs between the ports that the testbench connects and the ports that the design has."""
+    found: list[Diagnostic] = []
+    own = {port.name: port for port in actual}
+    for port in expected:
+        given = own.get(port.name)
+        if given is None:
+            similar = [name for name in own if name.lower() == port.name.lower()]
+            hint = f" (there is {similar[0]}: names are case-sensitive)" if similar else ""
+            found.append(Diagnostic("error", f"port {port.name} of {top} is missing: expected {port}{hint}"))
+        elif given.direction != port.direction:
+            found.append(
+                Diagnostic("error", f"port {port.name} of {top} is an {given.direction}, expected {port.direction}")
+            )
+        elif given.width != port.width:
+            found.append(
+                Diagnostic("warning", f"port {port.name} of {top} has {given.width} bits, expected {port.width}")
+            )
+    names = {port.name for port in expected}
+    found += [
+        Diagnostic("warning", f"port {port.name} of {top} is not in the interface: nothing is connected to it")
+        for port in actual
+        if port.name not in names
+    ]
+    return tuple(found)
+
+
+def render(diagnostics: Sequence[Diagnostic], limit_chars: int) -> str:
+    """The messages as text, errors first, cut at `limit_chars` between messages with a count of the rest."""
+    ordered = [one for one in diagnostics if one.severity == "error"]
+    ordered += [one for one in diagnostics if one.severity != "error"]
+    lines: list[str] = []
+    used = 0
+    for number, one in enumerate(ordered):
+        line = str(one)
+        if used + len(line) + 1 > limit_chars:
+            if not lines:
+                lines.append(line[:limit_chars] + " ...")
+                number += 1
+            if len(ordered) > number:
+                lines.append(f"... and {len(ordered) - number} more messages")
+            break
+        lines.append(line)
+        used += len(line) + 1
+    return "\n".join(lines)

@@ -1,0 +1,30 @@
+"""Running one simulation fairly: what was our machine's doing is retried once, and then an error, never a verdict."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from verilog_taskapp.errors import EnvironmentFailed
+from verilog_taskapp.icarus.faults import OURS, Cause, cause
+from verilog_taskapp.icarus.runner import Job, Limits, Runner, StepResult
+
+
+@dataclass(frozen=True)
+class Run:
+    """The last step of a job, the files it left, and how it ended."""
+
+    step: StepResult
+    files: Mapping[str, bytes]
+    cause: Cause
+
+
+async def run_fairly(runner: Runner, job: Job, limits: Limits) -> Run:
+    """Run `job`; `limits` are those of the step whose end matters.
+
+    Raises `EnvironmentFailed` when a step stalls without using CPU time, or is killed by somebody else, twice in a row.
+    """
+    for _ in range(2):
+        result = await runner.run(job)
+        why = cause(result.last, limits)
+        if why not in OURS:
+            return Run(result.last, result.files, why)
+    raise EnvironmentFailed(f"a simulator process was {why} on this machine, twice", stage="tool")

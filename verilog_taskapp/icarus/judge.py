@@ -1,0 +1,303 @@
+"""Who decides pass: the golden-trace judge, and the classic one where a bench cannot be replayed.
+
+For each problem the bench is recorded once with the reference (trusted). A design is then compiled with a generated
+replay bench that holds only stimulus, its outputs are written to a file, and that file is compared here, in Python.
+Nothing that the design prints, forces, reads or ends early is evidence.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from verilog_taskapp.errors import EnvironmentFailed, ProblemUnusable
+from verilog_taskapp.icarus import benches
+from verilog_taskapp.icarus.bench import Bench
+from verilog_taskapp.icarus.benches import (
+    PROGRAM_FILE,
+    REPLAY_FILE,
+    REPLAY_INSTANCE,
+    REPLAY_ROOT,
+    RESULT_FILE,
+    STIMULUS_FILE,
+)
+from verilog_taskapp.icarus.classic import ClassicBaseline, ClassicJudge
+from verilog_taskapp.icarus.compare import compare
+from verilog_taskapp.icarus.compiler import Compiler
+from verilog_taskapp.icarus.execution import run_fairly
+from verilog_taskapp.icarus.faults import NEEDS_CANARY, Cause
+from verilog_taskapp.icarus.program import Port
+from verilog_taskapp.icarus.recorder import (
+    BenchFacts,
+    BenchFault,
+    NotReplayable,
+    Recorder,
+    replay_depth,
+)
+from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
+from verilog_taskapp.icarus.store import GoldenStore
+from verilog_taskapp.icarus.toolchain import Toolchain
+from verilog_taskapp.icarus.trace import GoldenTrace, Interface
+from verilog_taskapp.icarus.verdict import REASONS, Compilation, JudgeKind, Verdict, from_comparison
+from verilog_taskapp.icarus.waveform import waveform
+
+PUBLIC = 0
+"""The bench's own stimulus: no values drawn ahead."""
+RUN_FACTOR = 5.0
+"""A design may use this many times the CPU time of the reference's replay, and at least the configured limit."""
+
+Status = Literal["golden", "classic", "unusable"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A bench that was checked with this simulator: how it is judged, or why it cannot be used."""
+
+    bench: Bench
+    status: Status
+    reason: str = ""
+    """Why not golden; empty for a golden bench."""
+    facts: BenchFacts | None = None
+    baseline: ClassicBaseline | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether verdicts can be given."""
+        return self.status != "unusable"
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """Ports that the design must have; empty if unusable."""
+        return self.facts.interface.ports if self.facts else ()
+
+
+class Judge:
+    """Compiles designs and gives verdicts with one simulator. All methods are safe to run concurrently."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        tools: Toolchain,
+        *,
+        compile_limits: Limits | None = None,
+        run_limits: Limits | None = None,
+        wall_factor: float = 3.0,
+        waveform_rows: int = 12,
+        cache_dir: Path | None = None,
+    ) -> None:
+        self.tools = tools
+        self._runner = runner
+        self._run_limits = run_limits or Limits()
+        self._wall_factor = wall_factor
+        self._waveform_rows = waveform_rows
+        self._compiler = Compiler(runner, tools, compile_limits or Limits())
+        self._recorder = Recorder(runner, tools, compile_limits or Limits())
+        self._classic = ClassicJudge(runner, tools, self._compiler)
+        self._store = GoldenStore(cache_dir, tools.version)
+        self._preparing: dict[str, asyncio.Task[Prepared]] = {}
+        self._recording: dict[tuple[str, int], asyncio.Task[GoldenTrace]] = {}
+
+    # --- preparing a bench
+
+    async def prepare(self, bench: Bench) -> Prepared:
+        """Check a bench (once; concurrent callers share the work) and say how it is judged.
+
+        Raises `EnvironmentFailed` for faults of ours; a bench at fault comes back as unusable with the reason.
+        """
+        task = self._preparing.get(bench.key)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._preparing[bench.key] = asyncio.create_task(self._prepare(bench))
+        return await asyncio.shield(task)
+
+    async def _prepare(self, bench: Bench) -> Prepared:
+        stored = await asyncio.to_thread(self._store.check, bench.key)
+        if stored is not None:
+            prepared = _prepared_from(bench, stored)
+            if prepared is not None:
+                return prepared
+        prepared = await self._examine(bench)
+        await asyncio.to_thread(self._store.save_check, bench.key, _facts_of(prepared))
+        return prepared
+
+    async def _examine(self, bench: Bench) -> Prepared:
+        facts: BenchFacts | None = None
+        try:
+            facts = await self._recorder.facts(bench)
+            trace = await self._recorder.record(bench, facts, PUBLIC)
+            fault = await self._recorder.open_loop_fault(bench, facts, trace)
+            if fault is None:
+                await asyncio.to_thread(self._store.save_trace, bench.key, PUBLIC, trace)
+                return Prepared(bench, "golden", facts=facts)
+            not_golden = f"the testbench is not open-loop: {fault}"
+        except BenchFault as error:
+            return Prepared(bench, "unusable", str(error), facts)
+        except NotReplayable as error:
+            not_golden = str(error)
+        if facts is None:
+            return Prepared(bench, "unusable", not_golden)
+        try:
+            baseline = await self._classic.baseline(bench, facts)
+        except BenchFault as error:
+            return Prepared(bench, "unusable", f"{not_golden}; {error}", facts)
+        return Prepared(bench, "classic", not_golden, facts, baseline)
+
+    async def trace(self, prepared: Prepared, draws: int = PUBLIC) -> GoldenTrace:
+        """The golden trace of a stimulus, from the store or recorded now.
+
+        Raises `ProblemUnusable` when the bench cannot be recorded (again), `EnvironmentFailed` for faults of ours.
+        """
+        key = (prepared.bench.key, draws)
+        task = self._recording.get(key)
+        if task is None or task.done():
+            task = self._recording[key] = asyncio.create_task(self._trace(prepared, draws))
+            task.add_done_callback(lambda _: self._recording.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _trace(self, prepared: Prepared, draws: int) -> GoldenTrace:
+        stored = await asyncio.to_thread(self._store.trace, prepared.bench.key, draws)
+        if stored is not None:
+            return stored
+        if prepared.facts is None:
+            raise ProblemUnusable(prepared.reason)
+        try:
+            recorded = await self._recorder.record(prepared.bench, prepared.facts, draws)
+        except (BenchFault, NotReplayable) as error:
+            raise ProblemUnusable(f"the testbench cannot be recorded: {error}") from error
+        await asyncio.to_thread(self._store.save_trace, prepared.bench.key, draws, recorded)
+        return recorded
+
+    # --- judging a design
+
+    async def compile(self, prepared: Prepared, files: Mapping[str, str], sources: tuple[str, ...]) -> Compilation:
+        """Compile `sources` (names in `files`) with the bench. Raises `EnvironmentFailed` for faults of ours."""
+        facts = _usable_facts(prepared)
+        bench = prepared.bench
+        if prepared.status == "classic":
+            compilation, why = await self._classic.compile(bench, facts, files, sources)
+        else:
+            public = await self.trace(prepared)
+            text = benches.replay_bench(facts.interface, bench.top, replay_depth(public.rows), public.clock_start)
+            compilation, why = await self._compiler.compile(
+                bench.top,
+                facts.interface.ports,
+                files,
+                sources,
+                judge_files={REPLAY_FILE: text},
+                root=REPLAY_ROOT,
+                instance=(REPLAY_ROOT, REPLAY_INSTANCE),
+                cpu_s=bench.compile_cpu_s,
+            )
+        await self._require_canary(prepared, why)
+        return compilation
+
+    async def run(self, prepared: Prepared, compilation: Compilation, draws: int = PUBLIC) -> Verdict:
+        """Judge a compiled design on one stimulus.
+
+        Raises `EnvironmentFailed` when there is no verdict: a run that was not brought to its end by the design itself
+        or by its own limits.
+        """
+        facts = _usable_facts(prepared)
+        if compilation.program is None:
+            kind: JudgeKind = "classic" if prepared.status == "classic" else "golden"
+            return Verdict(False, "compile_error", kind, compilation=compilation)
+        if prepared.status == "classic":
+            if prepared.baseline is None:
+                raise ProblemUnusable(prepared.reason)
+            limits = self._limits(prepared.bench.run_cpu_s, prepared.baseline.cpu_s)
+            verdict, why = await self._classic.run(prepared.bench, prepared.baseline, compilation, limits)
+        else:
+            verdict, why = await self._replay(prepared, facts.interface, compilation, draws)
+        await self._require_canary(prepared, why)
+        return replace(verdict, compilation=compilation)
+
+    async def judge(
+        self, prepared: Prepared, files: Mapping[str, str], sources: tuple[str, ...], draws: int = PUBLIC
+    ) -> Verdict:
+        """Compile and run in one call."""
+        return await self.run(prepared, await self.compile(prepared, files, sources), draws)
+
+    async def _replay(
+        self, prepared: Prepared, interface: Interface, compilation: Compilation, draws: int
+    ) -> tuple[Verdict, Cause]:
+        trace = await self.trace(prepared, draws)
+        public = trace if draws == PUBLIC else await self.trace(prepared)
+        if trace.rows > replay_depth(public.rows):
+            raise EnvironmentFailed(
+                "a recorded stimulus is too long for the replay bench", stage="verdict", retryable=False
+            )
+        limits = self._limits(prepared.bench.run_cpu_s, trace.reference_cpu_s)
+        job = Job(
+            steps=(Step((*self.tools.run_argv(PROGRAM_FILE), f"+vt_rows={trace.rows}"), limits),),
+            files={
+                **compilation.data_files,
+                PROGRAM_FILE: compilation.program or b"",
+                STIMULUS_FILE: trace.stimulus,
+            },
+            collect={RESULT_FILE: len(trace.expected)},
+        )
+        run = await run_fairly(self._runner, job, limits)
+        said, cpu_s, wall_s = run.step.stdout, run.step.cpu_s, run.step.wall_s
+        if run.cause not in ("ok", "exit_status"):
+            verdict = Verdict(False, REASONS[run.cause], "golden", trace.samples, design_output=said)
+            return replace(verdict, cpu_s=cpu_s, wall_s=wall_s), run.cause
+        actual = run.files.get(RESULT_FILE, b"")
+        comparison = await asyncio.to_thread(compare, trace, actual)
+        shown = None
+        if not comparison.passed:
+            shown = await asyncio.to_thread(waveform, trace, actual, comparison, self._waveform_rows)
+        return from_comparison(comparison, shown, said, cpu_s=cpu_s, wall_s=wall_s), run.cause
+
+    def _limits(self, own_cpu_s: float | None, reference_cpu_s: float) -> Limits:
+        cpu_s = own_cpu_s or max(self._run_limits.cpu_s, RUN_FACTOR * reference_cpu_s)
+        return replace(self._run_limits, cpu_s=cpu_s, wall_s=cpu_s * self._wall_factor)
+
+    async def _require_canary(self, prepared: Prepared, why: Cause) -> None:
+        """A crash or a limit is the design's doing only if the problem's own reference runs well here and now."""
+        if why not in NEEDS_CANARY:
+            return
+        try:
+            if prepared.status == "classic" and prepared.facts is not None:
+                await self._classic.baseline(prepared.bench, prepared.facts)
+            else:
+                await self._recorder.check_replay(prepared.bench, await self.trace(prepared))
+        except (BenchFault, NotReplayable) as error:
+            raise EnvironmentFailed(
+                "the simulator failed, and it fails on the reference too", stage="verdict", retryable=True
+            ) from error
+
+
+def _usable_facts(prepared: Prepared) -> BenchFacts:
+    if not prepared.usable or prepared.facts is None:
+        raise ProblemUnusable(prepared.reason)
+    return prepared.facts
+
+
+def _facts_of(prepared: Prepared) -> dict[str, Any]:
+    facts = prepared.facts
+    return {
+        "status": prepared.status,
+        "reason": prepared.reason,
+        "root": facts.root if facts else None,
+        "design_path": list(facts.design_path) if facts else [],
+        "ports": [[p.name, p.direction, p.width] for p in facts.interface.ports] if facts else [],
+        "unit": facts.interface.unit if facts else 0,
+        "precision": facts.interface.precision if facts else 0,
+        "baseline": prepared.baseline.to_json() if prepared.baseline else None,
+    }
+
+
+def _prepared_from(bench: Bench, stored: Mapping[str, Any]) -> Prepared | None:
+    """A stored check, or None when it cannot be read (it is then made again)."""
+    try:
+        status: Status = stored["status"]
+        facts = None
+        if stored["root"] is not None:
+            ports = tuple(Port(name, direction, width) for name, direction, width in stored["ports"])
+            facts = BenchFacts(
+                Interface(ports, stored["unit"], stored["precision"]), stored["root"], tuple(stored["design_path"])
+            )
+        baseline = ClassicBaseline.from_json(stored["baseline"]) if stored["baseline"] else None
+        return Prepared(bench, status, stored["reason"], facts, baseline)
+    except (KeyError, TypeError, ValueError):
+        return None

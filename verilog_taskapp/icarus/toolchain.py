@@ -1,0 +1,93 @@
+"""Which Icarus Verilog is installed, and how each version is called."""
+
+import asyncio
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from verilog_taskapp.errors import EnvironmentFailed
+from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
+
+SUPPORTED_MAJORS = (11, 12, 13)
+_VERSION = re.compile(r"Icarus Verilog version (\d+)\.(\d+)")
+
+COMMON_FLAGS = ("-g2012", "-Wall", "-Winfloop", "-Wno-timescale")
+LEGACY_BENCH_FLAGS = ("-gno-strict-declaration",)
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """The compiler and the simulator, by absolute path, with their version."""
+
+    iverilog: Path
+    vvp: Path
+    major: int
+    minor: int
+    accepts_legacy_flags: bool = False
+    """Whether `LEGACY_BENCH_FLAGS` are known to this compiler: neither 13.0 nor anything before 13 has them."""
+
+    @property
+    def version(self) -> str:
+        """For people and for cache keys, e.g. ``"11.0"``."""
+        return f"{self.major}.{self.minor}"
+
+    @property
+    def supported(self) -> bool:
+        """Whether this version is one that the verdicts were tested with."""
+        return self.major in SUPPORTED_MAJORS
+
+    def compile_argv(
+        self, sources: tuple[str, ...], output: str, *, roots: tuple[str, ...] = (), legacy_bench: bool = False
+    ) -> tuple[str, ...]:
+        """The command line that compiles `sources` (relative to the working directory) into `output`.
+
+        `legacy_bench` accepts names used before their declaration, where this version refuses them by default and can.
+        """
+        flags = list(COMMON_FLAGS)
+        if legacy_bench and self.accepts_legacy_flags:
+            flags += LEGACY_BENCH_FLAGS
+        for root in roots:
+            flags += ["-s", root]
+        return (str(self.iverilog), *flags, "-I", ".", "-o", output, *sources)
+
+    def run_argv(self, program: str) -> tuple[str, ...]:
+        """The command line that simulates `program`: never interactive, no waveform dumps."""
+        return (str(self.vvp), "-n", program, "-none")
+
+
+def locate(iverilog: str) -> tuple[Path, Path]:
+    """Absolute paths of the compiler and of the simulator beside it.
+
+    Raises `EnvironmentFailed`, saying what to install.
+    """
+    found = shutil.which(iverilog)
+    if found is None:
+        raise EnvironmentFailed(
+            f"Icarus Verilog was not found ({os.path.basename(iverilog)!r} is not an executable on PATH): "
+            "install it (Debian, Ubuntu: apt-get install iverilog) or set VERILOG_IVERILOG",
+            stage="initialize",
+            retryable=False,
+        )
+    compiler = Path(found).absolute()
+    simulator = compiler.with_name("vvp")
+    if not os.access(simulator, os.X_OK):
+        raise EnvironmentFailed("vvp was not found beside iverilog", stage="initialize", retryable=False)
+    return compiler, simulator
+
+
+async def find(iverilog: str, runner: Runner) -> Toolchain:
+    """Locate the tools and ask the compiler for its version. Raises `EnvironmentFailed`."""
+    compiler, simulator = await asyncio.to_thread(locate, iverilog)
+    result = (await runner.run(Job(steps=(Step((str(compiler), "-V"), Limits()),)))).last
+    match = _VERSION.search(result.stdout)
+    if not match:
+        raise EnvironmentFailed("iverilog -V did not print a version", stage="initialize", retryable=False)
+    major, minor = int(match[1]), int(match[2])
+    legacy = False
+    if major >= 13:
+        probe = Step((str(compiler), *LEGACY_BENCH_FLAGS, "-o", "probe.vvp", "probe.v"), Limits(), "probe.vvp")
+        tried = (await runner.run(Job(steps=(probe,), files={"probe.v": b"module probe; endmodule\n"}))).last
+        legacy = tried.succeeded and "nknown" not in tried.stderr + tried.stdout
+    return Toolchain(compiler, simulator, major, minor, legacy)

@@ -1,0 +1,257 @@
+"""``POST /rollout`` without HTTP: from a request to a response, with every fault classified and nothing lost."""
+
+import asyncio
+import logging
+import uuid
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from verilog_taskapp import __version__
+from verilog_taskapp.contracts import (
+    RolloutMetrics,
+    RolloutRequest,
+    RolloutResponse,
+    RolloutTrajectory,
+)
+from verilog_taskapp.contracts.config import EnvConfig
+from verilog_taskapp.contracts.rollout import FinalInfo, RolloutDetails, RolloutFinal
+from verilog_taskapp.environment.episode import Episode, EpisodeOptions
+from verilog_taskapp.environment.world import World, options_of
+from verilog_taskapp.errors import EnvironmentFailed, Overloaded, TaskAppError
+from verilog_taskapp.icarus.store import JUDGE_VERSION
+from verilog_taskapp.inference.client import ChatClient
+from verilog_taskapp.rollout.agent import AgentLoop, play_script
+from verilog_taskapp.rollout.outcome import Progress
+from verilog_taskapp.rollout.policy import Policy, resolve_policy
+from verilog_taskapp.rubric import EpisodeEvents, Rubrics, events_score, outcome_score
+from verilog_taskapp.tracing.session_trace import TraceStatus, session_trace
+from verilog_taskapp.tracing.store import TraceStore
+
+RETRY_AFTER_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+def episode_options(config: EnvConfig, world: World, max_steps: int) -> EpisodeOptions:
+    """The settings' options with what ``env.config`` overrides."""
+    base = options_of(world.settings)
+    given = {name: value for name, value in vars(config.rewards).items() if value is not None}
+    return replace(
+        base,
+        rewards=replace(base.rewards, **given),
+        feedback=config.feedback or base.feedback,
+        max_steps=max_steps,
+    )
+
+
+@dataclass(frozen=True)
+class _Episode:
+    """One rollout while it runs."""
+
+    request: RolloutRequest
+    trace_id: str
+    created_at: str
+    episode: Episode
+    policy: Policy | None
+    progress: Progress
+
+
+class RolloutService:
+    """Runs rollouts; safe for any number at once up to ``max_rollouts``."""
+
+    def __init__(self, world: World, chat: ChatClient, rubrics: Rubrics, traces: TraceStore) -> None:
+        self.world = world
+        self.in_flight = 0
+        self._chat = chat
+        self._rubrics = rubrics
+        self._traces = traces
+
+    @property
+    def capacity(self) -> int:
+        """Rollouts that may be in flight at once."""
+        return self.world.settings.max_rollouts
+
+    async def run(self, request: RolloutRequest) -> RolloutResponse:
+        """Run one rollout to its end.
+
+        Raises a `TaskAppError`, with ``run_id``, ``trace_id`` and the steps so far in its extras, when the rollout
+        could not be brought to an end by the policy or by the episode's limits. Cancellation stops it at once.
+        """
+        if self.in_flight >= self.capacity:
+            raise Overloaded(
+                f"{self.in_flight} rollouts are in flight, the most that this server takes",
+                retry_after_s=RETRY_AFTER_S,
+                extras={"run_id": request.run_id},
+            )
+        self.in_flight += 1
+        try:
+            return await self._admitted(request)
+        finally:
+            self.in_flight -= 1
+
+    async def _admitted(self, request: RolloutRequest) -> RolloutResponse:
+        try:
+            running = await self._begin(request)
+        except TaskAppError as error:
+            error.extras.setdefault("run_id", request.run_id)
+            raise
+        try:
+            await self._play(running)
+        except TaskAppError as error:
+            await self._failed(running, error, "failed")
+            raise
+        except asyncio.CancelledError:
+            await asyncio.shield(self._store(running, "aborted", None))
+            raise
+        except Exception as error:
+            log.exception("a rollout failed through a fault of this service")
+            failure = EnvironmentFailed(f"an internal error ended the rollout ({type(error).__name__})")
+            await self._failed(running, failure, "failed")
+            raise failure from error
+        return await self._response(running)
+
+    async def _begin(self, request: RolloutRequest) -> _Episode:
+        world, config = self.world, request.env.config
+        policy = None if request.script else resolve_policy(request, world.settings)
+        chosen = await world.choose(split=config.split, seed=request.env.seed, problem_id=config.problem)
+        max_steps = policy.max_steps if policy else len(request.script)
+        episode = world.begin(chosen, episode_options(config, world, max_steps))
+        now = datetime.now(UTC).isoformat()
+        return _Episode(request, uuid.uuid4().hex, now, episode, policy, Progress())
+
+    async def _play(self, running: _Episode) -> None:
+        request, settings = running.request, self.world.settings
+        deadline = asyncio.get_running_loop().time() + request.safety.max_time_s
+        if running.policy is None:
+            await play_script(
+                running.episode,
+                request.script,
+                running.progress,
+                deadline=deadline,
+                max_ops=request.safety.max_ops,
+            )
+            return
+        loop = AgentLoop(
+            running.episode,
+            running.policy,
+            self._chat,
+            running.progress,
+            deadline=deadline,
+            max_ops=request.safety.max_ops,
+            simulator=self.world.tools.version,
+            preview_chars=settings.file_preview_chars,
+        )
+        await loop.run()
+
+    async def _failed(self, running: _Episode, error: TaskAppError, status: TraceStatus) -> None:
+        stored = await self._store(running, status, error)
+        error.stage = error.stage or "tool"
+        error.extras |= {
+            "run_id": running.request.run_id,
+            "trace_id": running.trace_id if stored else None,
+            "partial_trajectory": self._trajectory(running).model_dump(mode="json"),
+        }
+
+    async def _store(self, running: _Episode, status: TraceStatus, error: TaskAppError | None) -> bool:
+        trace = self._trace(running, status, full=True, error=error)
+        return await self._traces.save(running.trace_id, trace)
+
+    def _trace(
+        self, running: _Episode, status: TraceStatus, *, full: bool, error: TaskAppError | None = None
+    ) -> dict[str, Any]:
+        episode, settings = running.episode, self.world.settings
+        metadata = {
+            "run_id": running.request.run_id,
+            "status": status,
+            "stop_reason": running.progress.stop_reason,
+            "error": {"code": error.code, "message": error.message, "stage": error.stage} if error else None,
+            "problem": {"id": episode.problem.id, "content_hash": episode.problem.content_hash},
+            "dataset": {"id": self.world.problems.id, "version": self.world.problems.version},
+            "versions": {
+                "service": __version__,
+                "judge": JUDGE_VERSION,
+                "simulator": f"icarus {self.world.tools.version}",
+            },
+            "policy": {
+                "model": running.policy.model if running.policy else None,
+                "inference_url": running.policy.endpoint.url if running.policy else None,
+                "heuristics": running.policy.heuristics if running.policy else "off",
+            },
+            "rewards": asdict(episode.options.rewards),
+            "feedback": episode.options.feedback,
+            "file_preview_chars": settings.file_preview_chars,
+            "total_reward": episode.total_reward,
+            "task_completed": episode.task_completed,
+        }
+        steps = [step.model_dump(mode="json") for step in running.progress.steps]
+        return session_trace(
+            running.trace_id, running.created_at, metadata, steps, running.progress.messages, full=full
+        )
+
+    def _trajectory(self, running: _Episode) -> RolloutTrajectory:
+        request, episode, progress = running.request, running.episode, running.progress
+        url = running.policy.endpoint.url if running.policy else None
+        if episode.truncated and progress.steps:
+            progress.steps[-1].truncated = True
+        return RolloutTrajectory(
+            env_id=request.env.env_id or request.env.env_name or "verilog",
+            policy_id=request.policy.policy_id or request.policy.policy_name or "policy",
+            steps=progress.steps if request.record.trajectories else [],
+            final=RolloutFinal(
+                observation=episode.observation().to_wire(),
+                reward=episode.total_reward,
+                done=episode.done,
+                truncated=episode.truncated,
+                info=FinalInfo.model_validate(
+                    {
+                        "total_reward": episode.total_reward,
+                        "task_completed": episode.task_completed,
+                        "policy_model": running.policy.model if running.policy else None,
+                        "inference_url": url,
+                        "problem": episode.problem.id,
+                    }
+                ),
+            ),
+            length=len(progress.steps),
+            inference_url=url,
+        )
+
+    async def _response(self, running: _Episode) -> RolloutResponse:
+        request, episode, progress = running.request, running.episode, running.progress
+        status: TraceStatus = "truncated" if episode.truncated else "completed"
+        trajectory = self._trajectory(running)
+        stored = await self._store(running, status, None)
+        total = episode.total_reward
+        details = RolloutDetails.model_validate(
+            {
+                "task_completed": episode.task_completed,
+                "total_reward": total,
+                "steps": len(progress.steps),
+                "truncated": episode.truncated,
+                "status": status,
+                "stop_reason": progress.stop_reason,
+                "outcome_rubric": outcome_score(self._rubrics.outcome, episode.task_completed),
+                "problem": episode.problem.id,
+                "trace_id": running.trace_id if stored else None,
+                "overrides": episode.counts.overrides,
+                "blocks": episode.counts.blocks,
+            }
+        )
+        trace = None
+        if request.record.return_trace:
+            trace = self._trace(running, status, full=request.record.trace_format == "full")
+        return RolloutResponse(
+            run_id=request.run_id,
+            trajectories=[trajectory],
+            metrics=RolloutMetrics(
+                episode_returns=[total],
+                mean_return=total,
+                num_steps=len(progress.steps),
+                outcome_score=total,
+                events_score=events_score(self._rubrics.events, EpisodeEvents(**vars(episode.counts))),
+                details=details,
+            ),
+            ops_executed=progress.ops_executed,
+            trace=trace,
+        )

@@ -1,0 +1,1 @@
+"""The environment step by step, for trainers that sample themselves."""

@@ -1,0 +1,206 @@
+"""Every tunable of the service: one field each, read from its environment variable or an ``.env`` file.
+
+Nothing is read at import time; `Settings()` reads the process environment once. Units are in the names
+(``_s`` seconds, ``_bytes``, ``_chars``). ``.env.example`` and the README list the same variables; a test compares them.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from dotenv import dotenv_values
+from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+CommaSeparated = Annotated[tuple[str, ...], NoDecode]
+
+Feedback = Literal["verdict", "hints", "waveform"]
+MIB = 1024**2
+
+
+def _cache_home() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base) if base else Path.home() / ".cache"
+
+
+class Settings(BaseSettings):
+    """The settings of one process; immutable once read."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="VERILOG_",
+        env_file_encoding="utf-8",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+    # --- authentication
+    environment_api_key: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices(
+            "ENVIRONMENT_API_KEY", "DEV_ENVIRONMENT_API_KEY", "dev_environment_api_key", "environment_api_key"
+        ),
+    )
+    """The key that clients must send; without one the protected routes answer 503."""
+    environment_api_key_aliases: SecretStr | None = Field(
+        None, validation_alias=AliasChoices("ENVIRONMENT_API_KEY_ALIASES", "environment_api_key_aliases")
+    )
+    """Further valid keys, comma-separated."""
+    no_auth: bool = False
+    """Serve without keys; only accepted when bound to a loopback address."""
+
+    # --- server
+    host: str = "127.0.0.1"
+    """Address to bind."""
+    port: int = Field(8103, ge=0, le=65535)
+    """TCP port."""
+    cors_origins: CommaSeparated = ()
+    """Origins that browsers may call from, comma-separated; `*` for any; empty: none."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe level logged."""
+    log_format: Literal["json", "text"] = "json"
+    """`json`: one object a line; `text`: for people."""
+    debug_env: bool = False
+    """Switch `GET /debug/env` on (booleans only, never values)."""
+    drain_s: float = Field(30.0, ge=0)
+    """How long running rollouts may finish after SIGTERM."""
+    max_body_bytes: int = Field(8 * MIB, gt=0)
+    """Largest accepted request body."""
+    max_rollouts: int = Field(1024, gt=0)
+    """Rollouts in flight at once; more are answered 429."""
+
+    # --- problems
+    dataset: str = "bundled"
+    """`bundled`, `verilog-eval`, `hf:REPO[:SPLIT]`, `dir:PATH`, `jsonl:PATH` or `parquet:PATH`."""
+    dataset_columns: dict[str, str] = {}
+    """JSON map from our column names to the set's, e.g. `{"problem_id": "task"}`."""
+    max_instances: int | None = Field(None, gt=0)
+    """Use only the first N problems of the set; empty: all."""
+
+    # --- inference
+    inference_url: str = "https://api.groq.com/openai/v1/chat/completions"
+    """Chat-completions endpoint used when a request names none."""
+    default_model: str = "qwen/qwen3-32b"
+    """Model used when a request names none."""
+    groq_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("GROQ_API_KEY", "groq_api_key"))
+    """Sent to api.groq.com only."""
+    openai_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("OPENAI_API_KEY", "openai_api_key"))
+    """Sent to api.openai.com only."""
+    inference_key_envs: CommaSeparated = ()
+    """Names of variables that `policy.config.api_key_env` may name, comma-separated."""
+    inference_hosts: CommaSeparated = ()
+    """Hosts that a request may make the server contact, comma-separated (`*.x` for subdomains); empty: any."""
+    inference_timeout_s: float = Field(90.0, gt=0)
+    """Time-out of one model call."""
+    inference_retries: int = Field(4, ge=0)
+    """Further attempts after a retryable failure of a model call."""
+    inference_backoff_s: float = Field(0.5, gt=0)
+    """First wait between attempts; doubles with jitter up to 20 s."""
+    proxy_openai_url: str = "https://api.openai.com/v1"
+    """Upstream base URL of `/proxy/v1`; a vLLM or SGLang server works."""
+    proxy_groq_url: str = "https://api.groq.com/openai/v1"
+    """Upstream base URL of `/proxy/groq/v1`."""
+    proxy_api_key_env: str | None = None
+    """Variable that holds the key for a `/proxy/v1` upstream that is neither OpenAI nor Groq."""
+    proxy_system_hint: bool = True
+    """Inject the tool-format hint once into proxied conversations."""
+    proxy_synthesize_tool_calls: bool = True
+    """Add a `tool_calls` entry when the answer's text holds one of our tool calls."""
+
+    # --- the agent loop
+    temperature: float = Field(0.2, ge=0)
+    """Sampling temperature when a request names none."""
+    max_tokens: int = Field(768, ge=0)
+    """Completion tokens per model call when a request names none; 0 leaves it out."""
+    max_steps: int = Field(10, ge=1, le=25)
+    """Model turns per episode when a request names none."""
+    file_preview_chars: int = Field(600, ge=0)
+    """Characters of each workspace file shown to the model per turn."""
+
+    # --- environment
+    reward_compile_success: float = 0.1
+    """Paid for the first successful compile of an episode."""
+    reward_simulate_pass: float = 1.0
+    """Paid for the first passing simulation of an episode."""
+    reward_submit_pass: float = 10.0
+    """Paid for a passing submission."""
+    reward_step_penalty: float = -0.01
+    """Added at every step."""
+    reward_partial: float = 0.0
+    """Times the share of outputs without a mismatch, on a failing submission."""
+    feedback: Feedback = "hints"
+    """What `simulate` tells: `verdict`, `hints` or `waveform` (shows expected values)."""
+    compile_message_chars: int = Field(4000, gt=0)
+    """Compiler messages shown to the model; the first errors are kept."""
+    design_output_chars: int = Field(1000, ge=0)
+    """The design's own `$display` output shown to the model."""
+    waveform_rows: int = Field(12, gt=0)
+    """Rows of the waveform table around the first mismatch."""
+    session_ttl_s: float = Field(600.0, gt=0)
+    """An idle session expires after this."""
+    max_sessions: int = Field(4096, gt=0)
+    """Open sessions at once; more are answered 429."""
+    outcome_rubric: Path | None = None
+    """JSON or YAML file that replaces `rubrics/outcome.json`."""
+    events_rubric: Path | None = None
+    """JSON or YAML file that replaces `rubrics/events.json`."""
+
+    # --- simulator
+    iverilog: str = "iverilog"
+    """The Icarus compiler: a name on PATH or a path; its `vvp` is taken from the same folder."""
+    max_children: int = Field(0, ge=0)
+    """Simulator processes at once; 0: the number of cores."""
+    compile_cpu_s: float = Field(10.0, gt=0)
+    """CPU seconds of one compilation."""
+    run_cpu_s: float = Field(10.0, gt=0)
+    """CPU seconds of one simulation; a slow reference raises it to 5 times its own time."""
+    wall_factor: float = Field(3.0, gt=1)
+    """Wall-clock limit of a child, as a multiple of its CPU limit."""
+    address_space_bytes: int = Field(512 * MIB, gt=0)
+    """Memory of one child process."""
+    file_size_bytes: int = Field(64 * MIB, gt=0)
+    """Largest file that a child may write."""
+    scratch_dir: Path | None = None
+    """Where workspaces live; empty: /dev/shm where it is usable, else the temporary folder."""
+    cache_dir: Path = Field(default_factory=lambda: _cache_home() / "verilog-taskapp")
+    """Where golden traces, self-checks and rollout traces are kept."""
+
+    # --- traces
+    tracing_enabled: bool = Field(True, validation_alias=AliasChoices("TASKAPP_TRACING_ENABLED", "tracing_enabled"))
+    """Store a trace of every rollout."""
+
+    named_keys: dict[str, SecretStr] = Field({}, exclude=True, validation_alias=AliasChoices("named_keys"))
+    """Values of the variables listed in ``inference_key_envs``; filled by `load_settings`, never printed."""
+
+    @field_validator("cors_origins", "inference_key_envs", "inference_hosts", mode="before")
+    @classmethod
+    def _split_commas(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @property
+    def server_keys(self) -> tuple[str, ...]:
+        """All keys that open the protected routes."""
+        secrets = (self.environment_api_key, self.environment_api_key_aliases)
+        joined = ",".join(secret.get_secret_value() for secret in secrets if secret is not None)
+        return tuple(dict.fromkeys(key.strip() for key in joined.split(",") if key.strip()))
+
+
+def load_settings(env_file: Path | None = None, **overrides: object) -> Settings:
+    """Settings from the environment, then `env_file` (default ``.env`` here, if it exists).
+
+    `overrides` that are not None win over both. Raises FileNotFoundError when a named `env_file` does not exist and
+    pydantic's ValidationError, naming the variable, for a value that does not fit.
+    """
+    if env_file is not None and not env_file.is_file():
+        raise FileNotFoundError(f"no such env file: {env_file}")
+    path = env_file or Path(".env")
+    given: dict[str, Any] = {name: value for name, value in overrides.items() if value is not None}
+    settings = Settings(_env_file=path, **given)
+    names = (*settings.inference_key_envs, *((settings.proxy_api_key_env,) if settings.proxy_api_key_env else ()))
+    variables = {**dotenv_values(path), **os.environ}
+    keys = {name: SecretStr(value) for name in names if (value := variables.get(name))}
+    return settings.model_copy(update={"named_keys": {**keys, **settings.named_keys}})
