@@ -30,7 +30,7 @@ ordinary step with its reward. The table is in ``docs/faults.md``.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 Stage = Literal["dataset", "initialize", "inference", "tool", "verdict", "trace"]
 
@@ -62,6 +62,12 @@ class TaskAppError(Exception):
         self.retryable = self.default_retryable if retryable is None else retryable
         self.retry_after_s = retry_after_s
         self.extras: dict[str, Any] = dict(extras or {})
+
+    def with_extras(self, extras: Mapping[str, Any]) -> Self:
+        """A copy with further extras: one failure may be told to several callers, each with its own ids."""
+        copied = Exception.__new__(type(self), *self.args)
+        copied.__dict__.update(self.__dict__, extras={**self.extras, **extras})
+        return copied
 
 
 class CallerFault(TaskAppError):

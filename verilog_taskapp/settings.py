@@ -5,6 +5,7 @@ Nothing is read at import time; `Settings()` reads the process environment once.
 """
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -38,12 +39,13 @@ class Settings(BaseSettings):
 
     # --- authentication
     environment_api_key: SecretStr | None = Field(
-        None,
-        validation_alias=AliasChoices(
-            "ENVIRONMENT_API_KEY", "DEV_ENVIRONMENT_API_KEY", "dev_environment_api_key", "environment_api_key"
-        ),
+        None, validation_alias=AliasChoices("ENVIRONMENT_API_KEY", "environment_api_key")
     )
     """The key that clients must send; without one the protected routes answer 503."""
+    dev_environment_api_key: SecretStr | None = Field(
+        None, validation_alias=AliasChoices("DEV_ENVIRONMENT_API_KEY", "dev_environment_api_key")
+    )
+    """Stands in for `ENVIRONMENT_API_KEY` while that is unset."""
     environment_api_key_aliases: SecretStr | None = Field(
         None, validation_alias=AliasChoices("ENVIRONMENT_API_KEY_ALIASES", "environment_api_key_aliases")
     )
@@ -76,6 +78,8 @@ class Settings(BaseSettings):
     """`bundled`, `verilog-eval`, `hf:REPO[:SPLIT]`, `dir:PATH`, `jsonl:PATH` or `parquet:PATH`."""
     dataset_columns: dict[str, str] = {}
     """JSON map from our column names to the set's, e.g. `{"problem_id": "task"}`."""
+    errata: bool = True
+    """Apply the known corrections of published sets (VerilogEval v2); `false` takes them as they are."""
     max_instances: int | None = Field(None, gt=0)
     """Use only the first N problems of the set; empty: all."""
 
@@ -162,6 +166,8 @@ class Settings(BaseSettings):
     """Memory of one child process."""
     file_size_bytes: int = Field(64 * MIB, gt=0)
     """Largest file that a child may write."""
+    sandbox: Literal["required", "bubblewrap", "limits"] = "required"
+    """`required`: Landlock and seccomp, or no start; `bubblewrap`: namespaces too; `limits`: neither (macOS)."""
     scratch_dir: Path | None = None
     """Where workspaces live; empty: /dev/shm where it is usable, else the temporary folder."""
     cache_dir: Path = Field(default_factory=lambda: _cache_home() / "verilog-taskapp")
@@ -174,6 +180,11 @@ class Settings(BaseSettings):
     named_keys: dict[str, SecretStr] = Field({}, exclude=True, validation_alias=AliasChoices("named_keys"))
     """Values of the variables listed in ``inference_key_envs``; filled by `load_settings`, never printed."""
 
+    @field_validator("cache_dir", "scratch_dir", "outcome_rubric", "events_rubric")
+    @classmethod
+    def _expand_home(cls, value: Path | None) -> Path | None:
+        return value.expanduser() if value is not None else None
+
     @field_validator("cors_origins", "inference_key_envs", "inference_hosts", mode="before")
     @classmethod
     def _split_commas(cls, value: object) -> object:
@@ -184,7 +195,7 @@ class Settings(BaseSettings):
     @property
     def server_keys(self) -> tuple[str, ...]:
         """All keys that open the protected routes."""
-        secrets = (self.environment_api_key, self.environment_api_key_aliases)
+        secrets = (self.environment_api_key or self.dev_environment_api_key, self.environment_api_key_aliases)
         joined = ",".join(secret.get_secret_value() for secret in secrets if secret is not None)
         return tuple(dict.fromkeys(key.strip() for key in joined.split(",") if key.strip()))
 
@@ -193,7 +204,7 @@ def load_settings(env_file: Path | None = None, **overrides: object) -> Settings
     """Settings from the environment, then `env_file` (default ``.env`` here, if it exists).
 
     `overrides` that are not None win over both. Raises FileNotFoundError when a named `env_file` does not exist and
-    pydantic's ValidationError, naming the variable, for a value that does not fit.
+    pydantic's ValidationError, naming the field, for a value that does not fit.
     """
     if env_file is not None and not env_file.is_file():
         raise FileNotFoundError(f"no such env file: {env_file}")
@@ -204,3 +215,34 @@ def load_settings(env_file: Path | None = None, **overrides: object) -> Settings
     variables = {**dotenv_values(path), **os.environ}
     keys = {name: SecretStr(value) for name in names if (value := variables.get(name))}
     return settings.model_copy(update={"named_keys": {**keys, **settings.named_keys}})
+
+
+@dataclass(frozen=True)
+class DocumentedSetting:
+    """One line of the settings' documentation."""
+
+    variable: str
+    default: str
+    """As it would be written in an ``.env`` file; empty for none."""
+    description: str
+
+
+def documented_settings() -> tuple[DocumentedSetting, ...]:
+    """Every setting that has a variable, in the order of the class."""
+    found = []
+    for name, field in Settings.model_fields.items():
+        if field.exclude:
+            continue
+        alias = field.validation_alias
+        variable = alias.choices[0] if isinstance(alias, AliasChoices) else f"VERILOG_{name.upper()}"
+        description = (field.description or "").replace("\n", " ")
+        found.append(DocumentedSetting(str(variable), _written(field.default, name), description))
+    return tuple(found)
+
+
+def _written(default: object, name: str) -> str:
+    if name == "cache_dir":
+        return "~/.cache/verilog-taskapp"
+    if default is None or default == () or default == {}:
+        return ""
+    return str(default).lower() if isinstance(default, bool) else str(default)

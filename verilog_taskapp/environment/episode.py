@@ -149,12 +149,10 @@ class Episode:
 
     async def _compile(self, call: ToolCall, notes: tuple[str, ...]) -> StepResult:
         sources = call.arguments.get("sources")
-        chosen = self._chosen if sources is None else self._workspace.select(sources)
-        if sources is None or chosen == self._workspace.sources or not chosen:
+        chosen = None if sources is None else self._workspace.select(sources)
+        if not chosen or chosen == self._workspace.sources:
             chosen = None
-        if chosen != self._chosen:
-            self._compiled_dirty = True
-        unchanged = not self._compiled_dirty
+        unchanged = not self._compiled_dirty and chosen == self._chosen
         compilation = await self._compilation(chosen)
         self.counts.compiles += 1
         self.counts.compiles_without_change += unchanged
@@ -203,7 +201,7 @@ class Episode:
 
     async def _submit(self, call: ToolCall, notes: tuple[str, ...]) -> StepResult:
         compilation = await self._compilation(self._chosen)
-        verdict = await self._judge.run(self._prepared, compilation)
+        verdict = await self._judge.final(self._prepared, compilation)
         self.counts.submitted = True
         self.done = True
         self.task_completed = verdict.passed
@@ -221,7 +219,7 @@ class Episode:
 
     async def _compilation(self, chosen: tuple[str, ...] | None) -> Compilation:
         """The compilation of exactly the files that are there now, reused while nothing changes."""
-        if self._compiled is None or self._compiled_dirty:
+        if self._compiled is None or self._compiled_dirty or chosen != self._chosen:
             files = dict(self._workspace.files)
             sources = chosen or self._workspace.sources
             compiled = await self._judge.compile(self._prepared, files, sources)

@@ -15,6 +15,8 @@ SOURCE_SUFFIXES = (".v", ".sv")
 MAX_FILES = 64
 MAX_FILE_BYTES = 256 * 1024
 MAX_TOTAL_BYTES = 1024**2
+NORMALIZED_FACTOR = 4
+"""Text longer than this many times the limit is not even looked at: normalising may shorten it, but not to fit."""
 MAX_PATH_CHARS = 128
 MAX_DEPTH = 4
 
@@ -70,6 +72,8 @@ class Workspace:
         name = clean_path(path)
         if not isinstance(content, str):
             raise Refused(f"content must be a string, not {type(content).__name__}")
+        if len(content) > NORMALIZED_FACTOR * MAX_FILE_BYTES:
+            raise Refused(f"content has {len(content)} characters; at most {MAX_FILE_BYTES} bytes are allowed")
         text, notes = normalize(name, content)
         text = text.encode("utf-8", "replace").decode()
         if "\0" in text:

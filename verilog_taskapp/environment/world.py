@@ -9,6 +9,7 @@ from verilog_taskapp.environment.episode import Episode, EpisodeOptions
 from verilog_taskapp.environment.rewards import Rewards
 from verilog_taskapp.errors import ProblemUnusable
 from verilog_taskapp.icarus.bench import Bench
+from verilog_taskapp.icarus.confinement import confinement
 from verilog_taskapp.icarus.judge import Judge, Prepared
 from verilog_taskapp.icarus.runner import Limits, Runner
 from verilog_taskapp.icarus.toolchain import Toolchain, find
@@ -30,6 +31,7 @@ def bench_of(problem: Problem) -> Bench:
         hidden_files=problem.hidden_files,
         compile_cpu_s=problem.limits.compile_cpu_s,
         run_cpu_s=problem.limits.run_cpu_s,
+        ignored_samples=problem.ignored_samples,
     )
 
 
@@ -90,10 +92,10 @@ class World:
 
         Raises `DatasetUnavailable` and `EnvironmentFailed`.
         """
-        async with Runner(children=settings.max_children, scratch_root=settings.scratch_dir) as runner:
-            tools, problems = await asyncio.gather(
-                find(settings.iverilog, runner), asyncio.to_thread(load_problem_set, settings)
-            )
+        sandbox = await asyncio.to_thread(confinement, settings.sandbox, settings.iverilog)
+        async with Runner(children=settings.max_children, scratch_root=settings.scratch_dir, sandbox=sandbox) as runner:
+            tools = await find(settings.iverilog, runner)
+            problems = await asyncio.to_thread(load_problem_set, settings)
             judge = Judge(
                 runner,
                 tools,
@@ -103,7 +105,10 @@ class World:
                 waveform_rows=settings.waveform_rows,
                 cache_dir=settings.cache_dir,
             )
-            yield cls(settings, problems, judge, runner)
+            try:
+                yield cls(settings, problems, judge, runner)
+            finally:
+                await judge.close()
 
     @property
     def tools(self) -> Toolchain:

@@ -14,7 +14,7 @@ MISSING_KEY_MESSAGE = "ENVIRONMENT_API_KEY is not configured on the server: set 
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a server bound to `host` can only be reached from this machine."""
+    """Whether `host` stands for this machine: as an address to bind, or as a caller's."""
     if host == "localhost":
         return True
     try:
@@ -38,8 +38,10 @@ class Keyring:
         return self.open or bool(self._digests)
 
     def admits(self, request: Request) -> bool:
-        """Whether a request carries a valid key (or none is needed)."""
-        return self.open or self._any_valid(_sent_keys(request))
+        """Whether a request carries a valid key, or none is needed: by callers from this machine only."""
+        if self.open and request.client is not None and is_loopback(request.client.host):
+            return True
+        return self._any_valid(_sent_keys(request))
 
     def _any_valid(self, sent: Iterable[str]) -> bool:
         valid = False

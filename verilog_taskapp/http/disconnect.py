@@ -20,13 +20,13 @@ async def until_disconnect(request: Request, work: Coroutine[Any, Any, T]) -> T:
         if task.done():
             return task.result()
         task.cancel()
-        await asyncio.wait((task,))
+        await asyncio.gather(task, return_exceptions=True)
         raise Aborted("the client went away")
     finally:
         gone.cancel()
         if not task.done():
             task.cancel()
-            await asyncio.wait((task,))
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def _disconnected(request: Request) -> None:

@@ -60,8 +60,8 @@ async def _on_http(_: Request, error: Exception) -> Response:
     return error_response(error.status_code, code, str(error.detail), {"retryable": False}, error.headers)
 
 
-async def _on_bug(_: Request, error: Exception) -> Response:
-    log.error("an unexpected error", exc_info=error)
+def bug_response(error: Exception) -> Response:
+    """The answer to an error that is not one of ours; `verilog_taskapp.http.middleware.RequestLog` sends it."""
     return error_response(
         500, "internal_error", f"an internal error ({type(error).__name__})", {"retryable": True, "stage": "tool"}
     )
@@ -72,4 +72,3 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(TaskAppError, _on_fault)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
-    app.add_exception_handler(Exception, _on_bug)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
@@ -12,37 +12,30 @@ from verilog_taskapp.services import Services
 
 
 class Metrics:
-    """Counters that the routes feed, and gauges read from the services when asked."""
+    """Counters that the routes feed, and numbers read from the services when asked."""
 
     def __init__(self, services: Services) -> None:
         self._registry = CollectorRegistry()
         self.rollouts = Counter("verilog_rollouts", "Rollouts by how they ended", ["status"], registry=self._registry)
-        self.steps = Counter(
-            "verilog_steps", "Steps of rollouts by tool and outcome", ["tool", "outcome"], registry=self._registry
-        )
         self.seconds = Histogram(
             "verilog_rollout_seconds",
             "Wall-clock time of rollouts",
             buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900),
             registry=self._registry,
         )
-        self._registry.register(_Gauges(services))
+        self._registry.register(_FromServices(services))
 
     def ended(self, response: RolloutResponse, seconds: float) -> None:
         """Count a rollout that came to its end."""
         self.rollouts.labels(response.metrics.details.status or "completed").inc()
         self.seconds.observe(seconds)
-        for trajectory in response.trajectories:
-            for step in trajectory.steps:
-                tool = step.tool_calls[0].tool_name if step.tool_calls else "none"
-                self.steps.labels(tool, str(getattr(step.info, "outcome", None) or "refused")).inc()
 
     def text(self) -> bytes:
         """The exposition format."""
         return generate_latest(self._registry)
 
 
-class _Gauges(Collector):
+class _FromServices(Collector):
     def __init__(self, services: Services) -> None:
         self._services = services
 
@@ -57,3 +50,9 @@ class _Gauges(Collector):
             ("verilog_children_limit", "Simulator jobs that may run at once", runner.children),
         ):
             yield GaugeMetricFamily(name, what, value=value)
+        steps = CounterMetricFamily(
+            "verilog_steps", "Steps of rollouts by tool and outcome", labels=["tool", "outcome"]
+        )
+        for kind, count in services.rollouts.steps_taken.items():
+            steps.add_metric(kind, count)
+        yield steps

@@ -21,6 +21,8 @@ class Bench:
     """Further files that bench and reference need: Verilog sources are compiled with them."""
     compile_cpu_s: float | None = None
     run_cpu_s: float | None = None
+    ignored_samples: int = 0
+    """Samples at the start that are not checked."""
 
     BENCH_FILE = "vt_bench.sv"
     REFERENCE_FILE = "vt_reference.sv"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from verilog_taskapp.icarus.launcher import OUT_PREFIX
 from verilog_taskapp.icarus.program import Port
 from verilog_taskapp.icarus.trace import DELAY_BITS, FLAG_BITS, Interface
 
@@ -18,11 +19,11 @@ JUDGE_FOLDER = ".judge"
 """Our files in a job's directory; a design's file names never start with a dot."""
 REPLAY_FILE = f"{JUDGE_FOLDER}/replay.sv"
 STIMULUS_FILE = f"{JUDGE_FOLDER}/stimulus"
-RESULT_FILE = f"{JUDGE_FOLDER}/result"
+RESULT_FILE = f"{OUT_PREFIX}result"
 PROGRAM_FILE = f"{JUDGE_FOLDER}/program.vvp"
-EVENTS_FILE = "vt_events"
-EDGES_FILE = "vt_edges"
-SAMPLES_FILE = "vt_samples"
+EVENTS_FILE = f"{OUT_PREFIX}events"
+EDGES_FILE = f"{OUT_PREFIX}edges"
+SAMPLES_FILE = f"{OUT_PREFIX}samples"
 
 Dummy = Literal["x", "0", "1", "random"]
 DUMMIES: tuple[Dummy, ...] = ("x", "0", "1", "random")
@@ -192,6 +193,6 @@ def replay_bench(interface: Interface, top: str, depth: int, clock_start: str) -
         + f'      if (vt_row[{width - 1}]) $fdisplay(vt_fd, "%b", {outputs});\n'
         + (f"      if (vt_row[{width - 2}]) begin{''.join(early)} end\n" if early else "")
         + "".join(drives)
-        + "    end\n    $fclose(vt_fd);\n    $finish;\n  end\nendmodule\n"
+        + "    end\n    $fclose(vt_fd);\n    $finish(0);\n  end\nendmodule\n"
         + timescale(interface.unit, interface.precision)
     )

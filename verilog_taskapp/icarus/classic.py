@@ -7,7 +7,7 @@ judged this way are marked as such wherever they are described.
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from verilog_taskapp.icarus import benches, gate
@@ -66,7 +66,10 @@ class ClassicJudge:
             if mismatches or not samples:
                 raise BenchFault(f"the reference fails its own testbench: {mismatches} of {samples} samples mismatch")
             return ClassicBaseline(samples, "", cpu_s)
-        dummy, _ = await self._transcript(bench, facts, benches.dummy(facts.interface, bench.top, "x"))
+        try:
+            dummy, _ = await self._transcript(bench, facts, benches.dummy(facts.interface, bench.top, "x"))
+        except BenchFault:  # it waits for ever for an answer: no design without outputs can pass
+            dummy = None
         if said == dummy:
             raise BenchFault("the testbench prints the same for its reference and for a design without outputs")
         return ClassicBaseline(None, said, cpu_s)
@@ -84,14 +87,30 @@ class ClassicJudge:
     async def compile(
         self, bench: Bench, facts: BenchFacts, files: Mapping[str, str], sources: tuple[str, ...]
     ) -> tuple[Compilation, Cause]:
-        """Compile a design alone, refuse what it may not do here, then compile it with bench and reference."""
+        """Elaborate a design alone, refuse what it may not do here, then compile it with bench and reference.
+
+        Bench and reference are read before it both times, so that it sees the same macros and cannot tell which it is.
+        """
         refused = self._names(bench, files)
-        alone, why = await self._compiler.compile_alone(bench.top, facts.interface.ports, files, sources)
+        alone, why = await self._compile_with_bench(bench, facts, files, sources, alone=True)
         if alone.program is None:
-            return alone, why
-        calls = sorted(gate.system_calls(alone.program) - gate.PURE_CALLS)
+            told = tuple(dict.fromkeys((*refused, *alone.diagnostics)))
+            return replace(alone, diagnostics=told), why
+        told_ports = [one for one in alone.diagnostics if one.severity == "error"]
         refused += [
-            Diagnostic("error", f"{call} is not allowed in a design that is judged by this testbench") for call in calls
+            *told_ports,
+            *(
+                _belongs_to_the_bench(name)
+                for name in sorted(gate.instantiated(alone.program) & _hidden_modules(bench))
+            ),
+            *(
+                Diagnostic("error", f"{call} is not allowed in a design that is judged by this testbench")
+                for call in sorted(gate.system_calls(alone.program) - gate.PURE_CALLS)
+            ),
+            *(
+                Diagnostic("error", f"the design drives its own input {name}")
+                for name in sorted(gate.driven_inputs(alone.program))
+            ),
         ]
         if refused:
             return Compilation(sources, None, "errors", tuple(refused), {}, alone.cpu_s, alone.wall_s), "exit_status"
@@ -101,6 +120,7 @@ class ClassicJudge:
         self, bench: Bench, baseline: ClassicBaseline, compilation: Compilation, limits: Limits
     ) -> tuple[Verdict, Cause]:
         """Run a compiled design and read the bench's own words."""
+        limits = replace(limits, output_bytes=TRANSCRIPT_BYTES)
         run = await run_fairly(self._runner, self._job(bench, compilation, limits), limits)
         if run.cause not in ("ok", "exit_status"):
             return Verdict(False, REASONS[run.cause], "classic", baseline.samples or 0, cpu_s=run.step.cpu_s), run.cause
@@ -126,8 +146,15 @@ class ClassicJudge:
         return verdict, run.cause
 
     async def _compile_with_bench(
-        self, bench: Bench, facts: BenchFacts, files: Mapping[str, str], sources: tuple[str, ...]
+        self,
+        bench: Bench,
+        facts: BenchFacts,
+        files: Mapping[str, str],
+        sources: tuple[str, ...],
+        *,
+        alone: bool = False,
     ) -> tuple[Compilation, Cause]:
+        """`alone`: bench and reference are only read, and the design is the root of what is elaborated."""
         return await self._compiler.compile(
             bench.top,
             facts.interface.ports,
@@ -138,8 +165,8 @@ class ClassicJudge:
                 f"{benches.JUDGE_FOLDER}/reference.sv": bench.reference,
                 **bench.hidden_paths,
             },
-            root=facts.root,
-            instance=facts.design_path,
+            root=bench.top if alone else facts.root,
+            instance=(bench.top,) if alone else facts.design_path,
             cpu_s=bench.compile_cpu_s,
             legacy_bench=True,
         )
@@ -148,15 +175,31 @@ class ClassicJudge:
         hidden = {name: text.encode() for name, text in bench.hidden_paths.items()}
         return Job(
             steps=(Step(self._tools.run_argv(PROGRAM_FILE), limits),),
-            files={**hidden, **compilation.data_files, PROGRAM_FILE: compilation.program or b""},
+            files={**compilation.data_files, **hidden, PROGRAM_FILE: compilation.program or b""},
         )
 
     def _names(self, bench: Bench, files: Mapping[str, str]) -> list[Diagnostic]:
-        hidden = gate.declared_modules(bench.testbench) | gate.declared_modules(bench.reference)
-        for text in bench.hidden_files.values():
-            hidden |= gate.declared_modules(text)
+        hidden = _hidden_modules(bench)
+        places = (benches.JUDGE_FOLDER, bench.HIDDEN_FOLDER)
         return [
-            Diagnostic("error", f"the name {name} belongs to the testbench: choose another", file)
-            for file, text in files.items()
-            for name in sorted(gate.mentioned(text, hidden - {bench.top}))
+            *(
+                _belongs_to_the_bench(name, file)
+                for file, text in files.items()
+                for name in sorted(gate.mentioned(text, hidden))
+            ),
+            *(
+                Diagnostic("error", "files of the testbench cannot be included", file)
+                for file, text in files.items()
+                if any(place in text or file.startswith(place) for place in places)
+            ),
         ]
+
+
+def _hidden_modules(bench: Bench) -> frozenset[str]:
+    """The modules that the bench, its reference and its further files declare."""
+    texts = (bench.testbench, bench.reference, *bench.hidden_files.values())
+    return frozenset().union(*map(gate.declared_modules, texts)) - {bench.top}
+
+
+def _belongs_to_the_bench(name: str, file: str | None = None) -> Diagnostic:
+    return Diagnostic("error", f"the name {name} belongs to the testbench: choose another", file)

@@ -1,9 +1,13 @@
 """Compiling a model's files with a bench, and telling the model what is wrong in its own terms."""
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping
 
+from verilog_taskapp.icarus import gate
 from verilog_taskapp.icarus.benches import PROGRAM_FILE
-from verilog_taskapp.icarus.diagnostics import Diagnostic, for_the_model, parse, port_problems
+from verilog_taskapp.icarus.diagnostics import Diagnostic, for_the_model, missing_top, parse, port_problems
 from verilog_taskapp.icarus.execution import Run, run_fairly
 from verilog_taskapp.icarus.faults import Cause
 from verilog_taskapp.icarus.program import Port, modules
@@ -47,10 +51,12 @@ class Compiler:
         instance: tuple[str, ...],
         cpu_s: float | None = None,
         legacy_bench: bool = False,
+        gated: bool = False,
     ) -> tuple[Compilation, Cause]:
         """Compile `judge_files` (first) and `sources` under `root`; `instance` is the path of the design in it.
 
-        `ports` are those that the bench connects. Raises `EnvironmentFailed` for faults of ours.
+        `ports` are those that the bench connects. The cause that comes back is "crashed" also for a failure that the
+        compiler does not explain. Raises `EnvironmentFailed` for faults of ours.
         """
         run = await self._run(
             {**files, **judge_files},
@@ -61,13 +67,20 @@ class Compiler:
         )
         program = run.files.get(PROGRAM_FILE)
         good = run.cause == "ok" and program is not None and len(program) <= PROGRAM_BYTES
-        diagnostics, hidden = for_the_model(parse(run.step.stderr + "\n" + run.step.stdout), files, top)
-        if good and program is not None:
+        said = parse(run.step.stderr + "\n" + run.step.stdout)
+        diagnostics, hidden = for_the_model(said, files, top, instance)
+        refused = gate.refused_calls(program) if good and gated and program is not None else ()
+        if refused:
+            diagnostics = tuple(Diagnostic("error", f"{call} is not allowed in a design") for call in refused)
+            good = False
+        elif good and program is not None:
             found = next((one for one in modules(program) if one.path == instance), None)
             diagnostics += port_problems(ports, found.ports, top) if found is not None else ()
         elif hidden or not any(one.severity == "error" for one in diagnostics):
             diagnostics = await self._explain(top, ports, files, sources, diagnostics)
-        failure = None if good else ("file_limit" if run.cause == "ok" and program else _FAILURES[run.cause])
+        failure = None if good else _FAILURES[run.cause]
+        if not good and not refused and run.cause == "ok" and program is not None:
+            failure = "file_limit"
         data = {name: text.encode("utf-8", "replace") for name, text in files.items() if name.endswith(DATA_SUFFIXES)}
         compilation = Compilation(
             sources,
@@ -77,14 +90,11 @@ class Compiler:
             data,
             run.step.cpu_s,
             run.step.wall_s,
+            hashlib.sha256(json.dumps([sorted(files.items()), sources]).encode()).hexdigest(),
         )
-        return compilation, run.cause
-
-    async def compile_alone(
-        self, top: str, ports: tuple[Port, ...], files: Mapping[str, str], sources: tuple[str, ...]
-    ) -> tuple[Compilation, Cause]:
-        """Compile a design without any bench."""
-        return await self.compile(top, ports, files, sources, judge_files={}, root=top, instance=(top,))
+        # A compiler that fails without naming a place in a source may itself be what is broken.
+        explained = good or bool(refused) or any(one.severity == "error" and one.file is not None for one in said)
+        return compilation, run.cause if explained or run.cause not in ("ok", "exit_status") else "crashed"
 
     async def _explain(
         self,
@@ -107,8 +117,10 @@ class Compiler:
         told = tuple(dict.fromkeys((*known, *alone)))
         if any(one.severity == "error" for one in told):
             return told
-        if not any(f"module {top}" in text for text in files.values()):
-            return (Diagnostic("error", f"no module named {top} was found in the compiled files"), *told)
+        if not any(re.search(rf"\bmodule\s+{re.escape(top)}\b", text) for text in files.values()):
+            return (missing_top(top), *told)
+        if run.cause != "ok":  # not compiled alone either, and all errors are elsewhere
+            return (Diagnostic("error", "the errors are in a file that is not in the workspace"), *told)
         return (Diagnostic("error", f"{top} cannot be connected to the testbench: check its ports"), *told)
 
     async def _run(
@@ -119,7 +131,7 @@ class Compiler:
             limits = Limits(**{**vars(limits), "cpu_s": cpu_s, "wall_s": cpu_s * limits.wall_s / limits.cpu_s})
         argv = self._tools.compile_argv(sources, PROGRAM_FILE, roots=(root,), legacy_bench=legacy_bench)
         job = Job(
-            steps=(Step(argv, limits, PROGRAM_FILE),),
+            steps=(Step(argv, limits, PROGRAM_FILE, "compile"),),
             files={name: text.encode("utf-8", "replace") for name, text in files.items()},
             collect={PROGRAM_FILE: PROGRAM_BYTES},
         )

@@ -11,7 +11,13 @@ Severity = Literal["error", "warning", "note"]
 
 _LOCATED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<text>.*)$")
 _MISSING_MODULE = re.compile(r"^\s+(?P<module>\S+) referenced \d+ times\.$")
-_SUMMARY = re.compile(r"^(\d+ error\(s\) during elaboration\.|I give up\.|\*\*\*.*|.*These modules were missing:)$")
+_SUMMARY = re.compile(
+    r"^(\d+ error\(s\) during elaboration\.|Elaboration failed|Preprocessor failed with \d+ errors?\.|I give up\."
+    r"|\*\*\*.*|.*These modules were missing:|: Perhaps ``-s .*)$"
+)
+_UNKNOWN_ROOT = re.compile(r'^Unable to find the root module "(?P<module>.*)" in the Verilog source\.$')
+_JUDGE_PLACE = re.compile(r"(?:\./)?\.judge/[\w./]+(?::\d+)?")
+_SERVER_PATH = re.compile(r"(?<![\w./])/(?:[^\s/:'\"]+/)+")
 
 
 @dataclass(frozen=True)
@@ -31,21 +37,24 @@ class Diagnostic:
 def parse(text: str) -> tuple[Diagnostic, ...]:
     """Read the output of iverilog. Continuation lines (``file:line:      : more``) join the message before."""
     found: list[Diagnostic] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         located = _LOCATED.match(line)
         if located:
             _add_located(found, located["file"].removeprefix("./"), int(located["line"]), located["text"])
         elif missing := _MISSING_MODULE.match(line):
-            if not any(missing["module"] in one.message for one in found):
-                found.append(Diagnostic("error", f"Unknown module type: {missing['module']}"))
-        elif line.strip() and not _SUMMARY.match(line.strip()):
+            message = f"Unknown module type: {missing['module']}"
+            if not any(one.message == message for one in found):
+                found.append(Diagnostic("error", message))
+        elif line.strip():
+            message = re.sub(r"^(error|warning): ", "", line.strip(), flags=re.I)
             severity: Severity = "warning" if line.lower().lstrip().startswith("warning") else "error"
-            found.append(Diagnostic(severity, re.sub(r"^\s*(error|warning): ", "", line.strip(), flags=re.I)))
-    return tuple(found)
+            if not _SUMMARY.match(message):
+                found.append(Diagnostic(severity, _SERVER_PATH.sub("", message)))
+    return tuple(dict.fromkeys(found))
 
 
 def _add_located(found: list[Diagnostic], file: str, number: int, text: str) -> None:
-    if re.match(r"^\s+: |^\s*: ", text):
+    if re.match(r"\s*: ", text):
         if found:
             last = found[-1]
             joined = f"{last.message} {text.strip().removeprefix(':').strip()}"
@@ -59,28 +68,38 @@ def _add_located(found: list[Diagnostic], file: str, number: int, text: str) -> 
             if word == "sorry":
                 text = f"not supported by this simulator: {text}"
             break
-    diagnostic = Diagnostic(severity, text, file, number)
-    if diagnostic not in found:
-        found.append(diagnostic)
+    found.append(Diagnostic(severity, text, file, number))
 
 
 def for_the_model(
-    diagnostics: Sequence[Diagnostic], own_files: Collection[str], top: str
+    diagnostics: Sequence[Diagnostic], own_files: Collection[str], top: str, scope: Sequence[str] = ()
 ) -> tuple[tuple[Diagnostic, ...], bool]:
     """Keep what concerns the model's files; also tell whether a message of the hidden bench was left out.
 
-    A message that the bench caused is never quoted: it is told through the ports of the design instead.
+    A message that the bench caused is never quoted: it is told through the ports of the design instead. `scope` is the
+    path of the design's instance: the model reads its module's name there, and no place in a file of the judge.
     """
+    instance = re.compile(rf"(?<![\w.$]){re.escape('.'.join(scope))}(?![\w$])") if scope else None
     kept: list[Diagnostic] = []
-    hidden = False
+    hidden = no_top = False
     for one in diagnostics:
-        if one.file is None or one.file in own_files:
-            kept.append(one)
-        elif f"Unknown module type: {top}" in one.message:
-            kept.append(Diagnostic("error", f"no module named {top} was found in the compiled files"))
+        unknown_root = _UNKNOWN_ROOT.match(one.message)
+        if unknown_root or (one.file not in own_files and one.message == f"Unknown module type: {top}"):
+            no_top = True
+        elif one.file is None or one.file in own_files:
+            message = instance.sub(lambda _: top, one.message) if instance else one.message
+            message = _JUDGE_PLACE.sub("the testbench", message)
+            kept.append(Diagnostic(one.severity, message, one.file, one.line))
         elif one.severity == "error":
             hidden = True
+    if no_top and not any(one.severity == "error" for one in kept):
+        kept.append(missing_top(top))
     return tuple(dict.fromkeys(kept)), hidden
+
+
+def missing_top(top: str) -> Diagnostic:
+    """What is wrong with a design that does not declare its top module."""
+    return Diagnostic("error", f"no module named {top} was found in the compiled files")
 
 
 def port_problems(expected: Sequence[Port], actual: Sequence[Port], top: str) -> tuple[Diagnostic, ...]:

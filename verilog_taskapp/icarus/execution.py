@@ -10,11 +10,17 @@ from verilog_taskapp.icarus.runner import Job, Limits, Runner, StepResult
 
 @dataclass(frozen=True)
 class Run:
-    """The last step of a job, the files it left, and how it ended."""
+    """How a job went, the files it left, and how its last step ended."""
 
-    step: StepResult
+    steps: tuple[StepResult, ...]
+    """Those that ran: fewer than asked when one did not succeed."""
     files: Mapping[str, bytes]
     cause: Cause
+
+    @property
+    def step(self) -> StepResult:
+        """The step at which the job ended."""
+        return self.steps[-1]
 
 
 async def run_fairly(runner: Runner, job: Job, limits: Limits) -> Run:
@@ -26,5 +32,5 @@ async def run_fairly(runner: Runner, job: Job, limits: Limits) -> Run:
         result = await runner.run(job)
         why = cause(result.last, limits)
         if why not in OURS:
-            return Run(result.last, result.files, why)
+            return Run(result.steps, result.files, why)
     raise EnvironmentFailed(f"a simulator process was {why} on this machine, twice", stage="tool")

@@ -6,7 +6,9 @@ Nothing that the design prints, forces, reads or ends early is evidence.
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -35,19 +37,20 @@ from verilog_taskapp.icarus.recorder import (
     Recorder,
     replay_depth,
 )
-from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
+from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step, StepResult
+from verilog_taskapp.icarus.stimuli import PUBLIC, SecretPool
 from verilog_taskapp.icarus.store import GoldenStore
-from verilog_taskapp.icarus.toolchain import Toolchain
+from verilog_taskapp.icarus.toolchain import Toolchain, self_test
 from verilog_taskapp.icarus.trace import GoldenTrace, Interface
 from verilog_taskapp.icarus.verdict import REASONS, Compilation, JudgeKind, Verdict, from_comparison
 from verilog_taskapp.icarus.waveform import waveform
 
-PUBLIC = 0
-"""The bench's own stimulus: no values drawn ahead."""
 RUN_FACTOR = 5.0
 """A design may use this many times the CPU time of the reference's replay, and at least the configured limit."""
 
 Status = Literal["golden", "classic", "unusable"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,10 @@ class Prepared:
 
 
 class Judge:
-    """Compiles designs and gives verdicts with one simulator. All methods are safe to run concurrently."""
+    """Compiles designs and gives verdicts with one simulator. All methods are safe to run concurrently.
+
+    `gated` refuses designs that call what no design needs, with a clear message; verdicts do not depend on it.
+    """
 
     def __init__(
         self,
@@ -85,8 +91,11 @@ class Judge:
         wall_factor: float = 3.0,
         waveform_rows: int = 12,
         cache_dir: Path | None = None,
+        gated: bool = True,
     ) -> None:
         self.tools = tools
+        self._gated = gated
+        self.secrets = SecretPool.load(cache_dir)
         self._runner = runner
         self._run_limits = run_limits or Limits()
         self._wall_factor = wall_factor
@@ -97,6 +106,13 @@ class Judge:
         self._store = GoldenStore(cache_dir, tools.version)
         self._preparing: dict[str, asyncio.Task[Prepared]] = {}
         self._recording: dict[tuple[str, int], asyncio.Task[GoldenTrace]] = {}
+
+    async def close(self) -> None:
+        """Stop recordings that nobody waits for any more; call it before the runner closes."""
+        tasks = [*self._preparing.values(), *self._recording.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- preparing a bench
 
@@ -131,16 +147,21 @@ class Judge:
                 return Prepared(bench, "golden", facts=facts)
             not_golden = f"the testbench is not open-loop: {fault}"
         except BenchFault as error:
-            return Prepared(bench, "unusable", str(error), facts)
+            return await self._unusable(bench, str(error), facts)
         except NotReplayable as error:
             not_golden = str(error)
         if facts is None:
-            return Prepared(bench, "unusable", not_golden)
+            return await self._unusable(bench, not_golden, facts)
         try:
             baseline = await self._classic.baseline(bench, facts)
         except BenchFault as error:
-            return Prepared(bench, "unusable", f"{not_golden}; {error}", facts)
+            return await self._unusable(bench, f"{not_golden}; {error}", facts)
         return Prepared(bench, "classic", not_golden, facts, baseline)
+
+    async def _unusable(self, bench: Bench, reason: str, facts: BenchFacts | None) -> Prepared:
+        """A bench is at fault only if the simulator itself works: else `EnvironmentFailed`."""
+        await self_test(self.tools, self._runner)
+        return Prepared(bench, "unusable", reason, facts)
 
     async def trace(self, prepared: Prepared, draws: int = PUBLIC) -> GoldenTrace:
         """The golden trace of a stimulus, from the store or recorded now.
@@ -162,6 +183,9 @@ class Judge:
             raise ProblemUnusable(prepared.reason)
         try:
             recorded = await self._recorder.record(prepared.bench, prepared.facts, draws)
+            if draws != PUBLIC and recorded.stimulus == (await self.trace(prepared)).stimulus:
+                with suppress(NotReplayable):  # a clocked bench, or one without inputs: there is nothing to add
+                    recorded = await self._recorder.record_vectors(prepared.bench, prepared.facts, draws)
         except (BenchFault, NotReplayable) as error:
             raise ProblemUnusable(f"the testbench cannot be recorded: {error}") from error
         await asyncio.to_thread(self._store.save_trace, prepared.bench.key, draws, recorded)
@@ -187,8 +211,10 @@ class Judge:
                 root=REPLAY_ROOT,
                 instance=(REPLAY_ROOT, REPLAY_INSTANCE),
                 cpu_s=bench.compile_cpu_s,
+                gated=self._gated,
             )
-        await self._require_canary(prepared, why)
+        if why in NEEDS_CANARY:
+            await self._require_canary(prepared)
         return compilation
 
     async def run(self, prepared: Prepared, compilation: Compilation, draws: int = PUBLIC) -> Verdict:
@@ -208,8 +234,26 @@ class Judge:
             verdict, why = await self._classic.run(prepared.bench, prepared.baseline, compilation, limits)
         else:
             verdict, why = await self._replay(prepared, facts.interface, compilation, draws)
-        await self._require_canary(prepared, why)
+        # A result that is cut off is the design's doing, or that of a full disk.
+        if why in NEEDS_CANARY or verdict.reason in ("missing_samples", "malformed"):
+            await self._require_canary(prepared)
         return replace(verdict, compilation=compilation)
+
+    async def final(self, prepared: Prepared, compilation: Compilation) -> Verdict:
+        """The verdict that ends an episode: on the public stimulus and, if that passes, on a secret one as well.
+
+        The waveform of the secret stimulus is not shown. Raises `EnvironmentFailed` when there is no verdict.
+        """
+        public = await self.run(prepared, compilation)
+        if not public.passed or prepared.status != "golden":
+            return public
+        draws = self.secrets.chosen(prepared.bench.key, compilation.fingerprint)
+        try:
+            hidden = await self.run(prepared, compilation, draws)
+        except ProblemUnusable as error:
+            log.warning("bench %s: no secret stimulus with %d draws: %s", prepared.bench.key[:12], draws, error.message)
+            return public
+        return public if hidden.passed else replace(hidden, waveform=None)
 
     async def judge(
         self, prepared: Prepared, files: Mapping[str, str], sources: tuple[str, ...], draws: int = PUBLIC
@@ -223,9 +267,7 @@ class Judge:
         trace = await self.trace(prepared, draws)
         public = trace if draws == PUBLIC else await self.trace(prepared)
         if trace.rows > replay_depth(public.rows):
-            raise EnvironmentFailed(
-                "a recorded stimulus is too long for the replay bench", stage="verdict", retryable=False
-            )
+            raise ProblemUnusable("a recorded stimulus is too long for the replay bench")
         limits = self._limits(prepared.bench.run_cpu_s, trace.reference_cpu_s)
         job = Job(
             steps=(Step((*self.tools.run_argv(PROGRAM_FILE), f"+vt_rows={trace.rows}"), limits),),
@@ -237,7 +279,8 @@ class Judge:
             collect={RESULT_FILE: len(trace.expected)},
         )
         run = await run_fairly(self._runner, job, limits)
-        said, cpu_s, wall_s = run.step.stdout, run.step.cpu_s, run.step.wall_s
+        said = _own_words(run.step, prepared.bench.top)
+        cpu_s, wall_s = run.step.cpu_s, run.step.wall_s
         if run.cause not in ("ok", "exit_status"):
             verdict = Verdict(False, REASONS[run.cause], "golden", trace.samples, design_output=said)
             return replace(verdict, cpu_s=cpu_s, wall_s=wall_s), run.cause
@@ -252,10 +295,8 @@ class Judge:
         cpu_s = own_cpu_s or max(self._run_limits.cpu_s, RUN_FACTOR * reference_cpu_s)
         return replace(self._run_limits, cpu_s=cpu_s, wall_s=cpu_s * self._wall_factor)
 
-    async def _require_canary(self, prepared: Prepared, why: Cause) -> None:
-        """A crash or a limit is the design's doing only if the problem's own reference runs well here and now."""
-        if why not in NEEDS_CANARY:
-            return
+    async def _require_canary(self, prepared: Prepared) -> None:
+        """A failure is the design's doing only if the problem's own reference runs well here and now."""
         try:
             if prepared.status == "classic" and prepared.facts is not None:
                 await self._classic.baseline(prepared.bench, prepared.facts)
@@ -265,6 +306,12 @@ class Judge:
             raise EnvironmentFailed(
                 "the simulator failed, and it fails on the reference too", stage="verdict", retryable=True
             ) from error
+
+
+def _own_words(step: StepResult, top: str) -> str:
+    """What a design printed, and what the simulator said about it: without the judge's names."""
+    lines = (step.stdout + step.stderr).replace(f"{REPLAY_ROOT}.{REPLAY_INSTANCE}", top).splitlines(keepends=True)
+    return "".join(line for line in lines if f"{benches.JUDGE_FOLDER}/" not in line)
 
 
 def _usable_facts(prepared: Prepared) -> BenchFacts:

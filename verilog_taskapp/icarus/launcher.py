@@ -1,9 +1,10 @@
 """The launcher: a lean process that runs one job at a time for the server and owns the job's directory.
 
-Started by `verilog_taskapp.icarus.runner` as ``python -I -S launcher.py FD SCRATCH`` and spoken to over the socket
-``FD``. A job is a set of files, a list of steps (child processes, run one after the other while they succeed) and the
-names of the files to hand back. The launcher forks in well under a millisecond because it has imported almost nothing,
-and no thread of the server ever waits for a child.
+Started by `verilog_taskapp.icarus.runner` as ``python -I -S launcher.py FD SCRATCH CONFINEMENT`` and spoken to over the
+socket ``FD``; ``CONFINEMENT`` says in JSON how children are sandboxed, null for not at all. A job is a set of files, a
+list of steps (child processes, run one after the other while they succeed) and the names of the files to hand back.
+The launcher forks in well under a millisecond because it has imported almost nothing, and no thread of the server ever
+waits for a child.
 
 What holds whatever happens: each child leads its own process group, and the whole group gets SIGKILL when its step
 ends, is cancelled or runs over a limit; the job's directory is removed before the answer is sent; when the server
@@ -25,11 +26,17 @@ import stat
 import struct
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 FRAME = struct.Struct(">II")
 CANCEL = b"\x00" * FRAME.size
 """A frame with an empty header: stop the running job."""
+SLOT_DIRECTORY = "slot-{pid}"
+"""A launcher's own directory: ``job`` in it is fresh for each job, ``out`` takes result files that exist beforehand."""
+OUT_PREFIX = "../out/"
+"""How a job names a result file: seen from its ``job`` directory."""
 READ_CHUNK = 65536
 OUTPUT_KILL_FACTOR = 256
 """A child that writes this many times its output cap is stopped; up to there the surplus is read and dropped."""
@@ -87,22 +94,76 @@ def answer(connection: socket.socket, header: dict[str, Any], blobs: list[bytes]
     connection.sendall(FRAME.pack(len(encoded), len(data)) + encoded + data)
 
 
-def make_directory(path: str, header: dict[str, Any], blobs: list[bytes]) -> None:
-    """Create the job's directory with its files, its links to shared files, and the folders of files to come."""
-    os.mkdir(path, 0o700)
-    awaited = [step["required"] for step in header["steps"] if step["required"] is not None]
-    for name in (*header["names"], *header["links"], *header["collect"], *awaited):
-        if "/" in name:
-            os.makedirs(os.path.join(path, os.path.dirname(name)), exist_ok=True)
-    for name, blob in zip(header["names"], blobs, strict=True):
-        with open(os.path.join(path, name), "wb") as file:
-            file.write(blob)
-    for name, source in header["links"].items():
-        target = os.path.join(path, name)
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copyfile(source, target)
+class Slot:
+    """The launcher's own directory and what its children may do.
+
+    ``job`` is made for each job and removed after it. ``out`` stays, so that a sandbox can be prepared once; its files
+    are made empty for each job and removed after it.
+    """
+
+    def __init__(self, path: str, confinement: dict[str, Any] | None, prctl: Any) -> None:
+        self.path = path
+        self.job = os.path.join(path, "job")
+        self.out = os.path.join(path, "out")
+        self.prctl = prctl
+        self.sandbox: Any = None
+        os.mkdir(path, 0o700)
+        os.mkdir(self.out, 0o700)
+        self.results: list[str] = []
+        if confinement is not None:
+            self.sandbox = _load_sandbox(confinement, path)
+
+    def prepare(self, header: dict[str, Any], blobs: list[bytes]) -> None:
+        """Make the job's directory with its files, its links to shared files, and room for files to come."""
+        os.mkdir(self.job, 0o700)
+        self.results = [self.place(name) for name in header["collect"] if name.startswith(OUT_PREFIX)]
+        awaited = [step["required"] for step in header["steps"] if step["required"] is not None]
+        for name in (*header["names"], *header["links"], *header["collect"], *awaited):
+            if name.startswith(OUT_PREFIX):
+                os.close(os.open(self.place(name), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+            elif "/" in name:
+                os.makedirs(os.path.dirname(self.place(name)), exist_ok=True)
+        for name, blob in zip(header["names"], blobs, strict=True):
+            with open(self.place(name), "wb") as file:
+                file.write(blob)
+        for name, source in header["links"].items():
+            try:
+                os.link(source, self.place(name))
+            except OSError:
+                shutil.copyfile(source, self.place(name))
+
+    def place(self, name: str) -> str:
+        """Where a file of the job lies."""
+        if name.startswith(OUT_PREFIX):
+            return os.path.join(self.out, name[len(OUT_PREFIX) :])
+        return os.path.join(self.job, name)
+
+    def clear(self) -> None:
+        """Remove everything of the job."""
+        shutil.rmtree(self.job, ignore_errors=True)
+        with os.scandir(self.out) as left:
+            for entry in left:
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    os.unlink(entry.path)
+
+    def remove(self) -> None:
+        """Remove the slot itself."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _load_sandbox(confinement: dict[str, Any], slot: str) -> Any:
+    """The sandbox module lies beside this file, which runs without a module path of its own."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    sys.path.append(folder)
+    try:
+        import sandbox  # type: ignore[import-not-found]
+    finally:
+        sys.path.remove(folder)
+    if confinement["bwrap"] is not None:
+        return sandbox.Bubblewrap(confinement["bwrap"], confinement["paths"], slot)
+    return sandbox.Landlock(confinement["paths"], slot)
 
 
 def set_limits(step: dict[str, Any]) -> None:
@@ -119,20 +180,23 @@ def set_limits(step: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (step["address_space_bytes"],) * 2)
 
 
-def exec_child(step: dict[str, Any], directory: str, null: int, out: int, err: int, failed: int, prctl: Any) -> None:
+def exec_child(step: dict[str, Any], slot: "Slot", null: int, out: int, err: int, failed: int) -> None:
     """Become the child; on failure write the errno to `failed` and leave. Never returns."""
     try:
         os.setpgid(0, 0)
-        if prctl is not None:
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        os.chdir(directory)
+        if slot.prctl is not None:
+            slot.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        os.chdir(slot.job)
         os.dup2(null, 0)
         os.dup2(out, 1)
         os.dup2(err, 2)
-        for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)  # ignored by Python or by `main`, and a child would inherit that
         set_limits(step)
-        os.execve(step["argv"][0], step["argv"], step["env"])  # noqa: S606
+        argv = step["argv"]
+        if slot.sandbox is not None:
+            argv = slot.sandbox.confine(step["stage"], argv, slot.results)
+        os.execve(argv[0], argv, step["env"])  # noqa: S606
     except OSError as error:
         os.write(failed, str(error.errno or 0).encode())
     except BaseException:  # noqa: BLE001 - a forked copy of the launcher must never come back as a launcher
@@ -153,7 +217,7 @@ def interruption(connection: socket.socket) -> str:
 class Child:
     """One running step: its group, its output so far."""
 
-    def __init__(self, step: dict[str, Any], directory: str, prctl: Any) -> None:
+    def __init__(self, step: dict[str, Any], slot: "Slot") -> None:
         self.cap = step["output_bytes"]
         self.started = time.monotonic()
         self.deadline = self.started + step["wall_s"]
@@ -166,7 +230,7 @@ class Child:
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                exec_child(step, directory, null, out_write, err_write, failed_write, prctl)
+                exec_child(step, slot, null, out_write, err_write, failed_write)
         except OSError as error:
             for descriptor in (out_read, err_read, failed_read):
                 os.close(descriptor)
@@ -240,34 +304,62 @@ class Child:
                 before = self.seen
                 self.drain(descriptor)
 
-    def finish(self) -> tuple[int, resource.struct_rusage]:
-        """Kill what is left of the group, reap the child and every orphan of it, and close the pipes."""
+    def finish(self) -> tuple[int, float, int]:
+        """Kill what is left of the group, reap the child and every orphan of it, and close the pipes.
+
+        Returns the child's wait status, the CPU seconds of all of them, and the largest of their resident sets.
+        """
         self.kill()
         _, status, usage = os.wait4(self.pid, 0)
+        cpu_s, max_rss = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+        for usage in reap_orphans():
+            cpu_s += usage.ru_utime + usage.ru_stime
+            max_rss = max(max_rss, usage.ru_maxrss)
         self.drain_rest()
         for descriptor in self.pipes:
             os.close(descriptor)
-        while True:
-            try:
-                if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                    break
-            except ChildProcessError:
-                break
-        return status, usage
+        return status, cpu_s, max_rss * (1 if sys.platform == "darwin" else 1024)
 
 
-def run_step(step: dict[str, Any], directory: str, connection: socket.socket, prctl: Any) -> dict[str, Any]:
+def reap_orphans() -> Iterator[resource.struct_rusage]:
+    """Wait for all that a killed group left to this process, and kill what left the group; yields what each used."""
+    while True:
+        try:
+            pid, _, usage = os.wait4(-1, os.WNOHANG)
+            if pid == 0:  # there are some, still alive or about to die
+                if not kill_children():
+                    return
+                _, _, usage = os.wait4(-1, 0)
+        except ChildProcessError:
+            return
+        yield usage
+
+
+def kill_children() -> bool:
+    """Send SIGKILL to every child of this process; False where the kernel does not list them."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            children = [int(pid) for pid in file.read().split()]
+    except OSError:
+        return False
+    for pid in children:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return True
+
+
+def run_step(step: dict[str, Any], slot: "Slot", connection: socket.socket) -> dict[str, Any]:
     """Run one child to its end and describe it."""
-    child = Child(step, directory, prctl)
+    child = Child(step, slot)
     end = child.run(connection)
-    status, usage = child.finish()
+    status, cpu_s, max_rss_bytes = child.finish()
     return {
         "end": end,
         "exit_code": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
         "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
-        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "cpu_s": cpu_s,
         "wall_s": time.monotonic() - child.started,
-        "max_rss_bytes": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "max_rss_bytes": max_rss_bytes,
         "stdout": child.output["stdout"].decode("utf-8", "replace"),
         "stderr": child.output["stderr"].decode("utf-8", "replace"),
         "output_cut": child.seen > len(child.output["stdout"]) + len(child.output["stderr"]),
@@ -282,30 +374,31 @@ def read_result(path: str, limit: int) -> bytes | None:
         if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EACCES, errno.ENOTDIR):
             return None
         raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
         return file.read(limit + 1)
 
 
-def run_job(header: dict[str, Any], blobs: list[bytes], directory: str, connection: socket.socket, prctl: Any) -> bool:
+def run_job(header: dict[str, Any], blobs: list[bytes], slot: "Slot", connection: socket.socket) -> bool:
     """Run a job and answer it; False when the server is gone."""
     results: list[dict[str, Any]] = []
     error: str | None = None
     collected: list[bytes] = []
     names: list[str] = []
     try:
-        make_directory(directory, header, blobs)
+        slot.prepare(header, blobs)
         for step in header["steps"]:
-            results.append(run_step(step, directory, connection, prctl))
+            results.append(run_step(step, slot, connection))
             if results[-1]["end"] == "gone":
                 return False
             required = step["required"]
-            there = required is None or os.path.isfile(os.path.join(directory, required))
+            there = required is None or os.path.isfile(slot.place(required))
             if results[-1]["end"] != "exited" or results[-1]["exit_code"] != 0 or not there:
                 break
         for name, limit in header["collect"].items():
-            content = read_result(os.path.join(directory, name), limit)
+            content = read_result(slot.place(name), limit)
             if content is not None:
                 names.append(name)
                 collected.append(content)
@@ -314,7 +407,7 @@ def run_job(header: dict[str, Any], blobs: list[bytes], directory: str, connecti
     except OSError as failure:
         error = f"job directory: {failure.strerror}"
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        slot.clear()
     answer(connection, {"steps": results, "error": error, "names": names}, collected)
     return True
 
@@ -322,22 +415,23 @@ def run_job(header: dict[str, Any], blobs: list[bytes], directory: str, connecti
 def main() -> None:
     """Serve jobs until the server goes away."""
     connection = socket.socket(fileno=int(sys.argv[1]))
-    directory = os.path.join(sys.argv[2], f"job-{os.getpid()}")
+    connection.set_inheritable(False)  # a child that could write to it could answer for us
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     prctl = _load_prctl()
     if prctl is not None:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    slot = Slot(os.path.join(sys.argv[2], SLOT_DIRECTORY.format(pid=os.getpid())), json.loads(sys.argv[3]), prctl)
     try:
         while True:
             job = receive_job(connection)
-            if job is not None and not run_job(*job, directory, connection, prctl):
+            if job is not None and not run_job(*job, slot, connection):
                 break
     except (Gone, OSError):
         pass
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        slot.remove()
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ class OfficialFlow:
             (*sources, testbench, reference, *bench.hidden_sources), PROGRAM_FILE, roots=(ROOT,), legacy_bench=True
         )
         job = Job(
-            steps=(Step(argv, self._compile_limits, PROGRAM_FILE),),
+            steps=(Step(argv, self._compile_limits, PROGRAM_FILE, "compile"),),
             files=_as_bytes(texts),
             collect={PROGRAM_FILE: PROGRAM_BYTES},
         )

@@ -11,8 +11,9 @@ from typing import Literal
 
 Direction = Literal["input", "output", "inout"]
 
-_SCOPE = re.compile(r'^(S_\w+) \.scope module, "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)" [^;]*?(?:, (S_\w+))?;$')
+_SCOPE = re.compile(r'^(S_\w+) \.scope ([\w.]+), "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)" [^;]*?(?:, (S_\w+))?;$')
 _PORT = re.compile(r'^ +\.port_info (\d+) /(INPUT|OUTPUT|INOUT) (\d+) "((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
 _TIMESCALE = re.compile(r"^ \.timescale (-?\d+) (-?\d+);")
 _DIRECTIONS: dict[str, Direction] = {"INPUT": "input", "OUTPUT": "output", "INOUT": "inout"}
 
@@ -34,7 +35,7 @@ class ModuleInstance:
     """One module scope. ``unit`` and ``precision`` are powers of ten of a second (-12: 1 ps)."""
 
     path: tuple[str, ...]
-    """Instance names from the root, e.g. ``("tb", "top_module1")``."""
+    """Names of instances and generate blocks from the root, e.g. ``("tb", "lane[0]", "top_module1")``."""
     module: str
     ports: tuple[Port, ...]
     unit: int
@@ -54,13 +55,19 @@ def modules(program: bytes) -> Iterator[ModuleInstance]:
                 current = None
             match = _SCOPE.match(line)
             if match:
-                label, instance, module, parent = match.groups()
-                paths[label] = (*paths.get(parent, ()), instance)
-                current, ports, scale = (label, module), [], (0, 0)
+                label, kind, instance, module, parent = match.groups()
+                paths[label] = (*paths.get(parent, ()), _plain(instance))
+                if kind == "module":
+                    current, ports, scale = (label, _plain(module)), [], (0, 0)
         elif current is not None and line.startswith(" "):
             if match := _PORT.match(line):
-                ports.append(Port(match[4], _DIRECTIONS[match[2]], int(match[3])))
+                ports.append(Port(_plain(match[4]), _DIRECTIONS[match[2]], int(match[3])))
             elif match := _TIMESCALE.match(line):
                 scale = (int(match[1]), int(match[2]))
     if current is not None:
         yield ModuleInstance(paths[current[0]], current[1], tuple(ports), *scale)
+
+
+def _plain(name: str) -> str:
+    """A name as it was declared; the program text escapes quotes and backslashes."""
+    return _ESCAPED.sub(r"\1", name)

@@ -3,6 +3,7 @@
 Everything here runs only texts of the problem itself, never a model's, and still inside the same limits.
 """
 
+import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,21 +23,32 @@ from verilog_taskapp.icarus.benches import (
 )
 from verilog_taskapp.icarus.compare import compare
 from verilog_taskapp.icarus.diagnostics import parse
+from verilog_taskapp.icarus.execution import Run, run_fairly
 from verilog_taskapp.icarus.program import ModuleInstance, modules
-from verilog_taskapp.icarus.runner import Job, JobResult, Limits, Runner, Step
+from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
 from verilog_taskapp.icarus.toolchain import Toolchain
-from verilog_taskapp.icarus.trace import GoldenTrace, Interface, TraceError, build_trace
+from verilog_taskapp.icarus.trace import DELAY_BITS, GoldenTrace, Interface, TraceError, build_trace
 
 RECORD_CPU_S = 120.0
 """CPU seconds that a bench may take to be recorded; it is trusted, so this is only against endless ones."""
+DUMMY_CPU_S, DUMMY_FACTOR = 5.0, 20.0
+"""What a bench may take with a dummy in the design's place: a closed-loop bench may wait for ever."""
 EVENTS_BYTES = 512 * 1024**2
 PROGRAM_BYTES = 64 * 1024**2
+EXHAUSTIVE_BITS = 10
+RANDOM_VECTORS = 1024
+VECTOR_DELAY = 10
+"""Time between added vectors, in units of the bench's precision."""
 _MISMATCHES = re.compile(r"^Mismatches: (\d+) in (\d+) samples\s*$", re.M)
 _SCOREBOARD = re.compile(r"\bstats1\b")
 
 
 class BenchFault(Exception):
     """The problem itself does not work with this simulator; the message says why."""
+
+
+class DoesNotCompile(BenchFault):
+    """The compiler refuses it."""
 
 
 class NotReplayable(Exception):
@@ -60,8 +72,35 @@ def as_bytes(files: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def replay_depth(rows: int) -> int:
-    """Rows of memory to compile into a replay bench: room for a secret stimulus of up to about twice the length."""
-    return int(2 ** (max(rows, 32) * 2 - 1).bit_length())
+    """Rows of memory to compile into a replay bench, for a public stimulus of `rows` rows.
+
+    A power of two with room for a secret stimulus of twice the length, or for all added vectors.
+    """
+    return int(2 ** (max(2 * rows, 2**EXHAUSTIVE_BITS + 1, RANDOM_VECTORS + 1) - 1).bit_length())
+
+
+def vector_stimulus(interface: Interface, seed: int) -> GoldenTrace:
+    """Inputs for an interface without clocks: every combination where there are few, random ones else.
+
+    Nothing is expected yet. Raises `NotReplayable` where added vectors cannot mean anything.
+    """
+    bits = interface.input_bits
+    if interface.clocks or not bits:
+        raise NotReplayable("vectors can be added to combinational interfaces only")
+    rng = random.Random(seed)  # noqa: S311 - reproducible; the seed is the secret
+    if bits <= EXHAUSTIVE_BITS:
+        vectors = list(range(2**bits))
+        rng.shuffle(vectors)
+    else:
+        vectors = [rng.getrandbits(bits) for _ in range(RANDOM_VECTORS)]
+    first = f"00{0:0{DELAY_BITS}b}"
+    later = f"10{VECTOR_DELAY:0{DELAY_BITS}b}"
+    rows = [f"{later if index else first}{vector:0{bits}b}" for index, vector in enumerate(vectors)]
+    rows.append(f"{later}{vectors[-1]:0{bits}b}")
+    unknown = "x" * interface.output_bits + "\n"
+    return GoldenTrace(
+        interface, len(rows), ("\n".join(rows) + "\n").encode(), len(vectors), (unknown * len(vectors)).encode()
+    )
 
 
 class Recorder:
@@ -85,8 +124,8 @@ class Recorder:
         guess = Interface(instance.ports, -12, -12)
         stand_in = benches.wrapper(guess, bench.top, bench.reference_top)
         program = await self._compile(bench, {"vt_dut.sv": stand_in}, ("vt_dut.sv",))
-        design = _instance(program, bench.top)
-        if design is None:
+        design = next((one for one in modules(program) if one.module == bench.top and len(one.path) > 1), None)
+        if design is None:  # it is a root of its own then
             raise BenchFault(f"the testbench does not instantiate {bench.top}")
         root = next(one for one in modules(program) if one.path == design.path[:1])
         return BenchFacts(Interface(instance.ports, root.unit, root.precision), root.module, design.path)
@@ -101,51 +140,77 @@ class Recorder:
         """
         if not _SCOREBOARD.search(bench.testbench):
             raise NotReplayable("the testbench keeps no score board named stats1")
-        events, times, _ = await self._recorded(bench, facts, draws)
         try:
-            return await self._replayed(bench, build_trace(facts.interface, events, times))
-        except NotReplayable:
-            if not facts.interface.clocks:
-                raise
+            events, times, _ = await self._recorded(bench, facts, draws)
+            try:
+                return await self._replayed(bench, build_trace(facts.interface, events, times))
+            except NotReplayable:
+                if not facts.interface.clocks:
+                    raise
+            # The bench may change inputs with blocking assignments at the clock's edge: see what the reference saw.
+            observed = replace(bench, reference=_with_observer(bench, benches.edge_observer(facts.interface)))
+            events, times, edges = await self._recorded(observed, facts, draws)
+            return await self._replayed(bench, build_trace(facts.interface, events, times, edges))
         except TraceError as error:
             raise NotReplayable(str(error)) from error
-        # The bench may change inputs with blocking assignments at the clock's edge: find out what the reference saw.
-        observed = replace(bench, reference=_with_observer(bench, benches.edge_observer(facts.interface)))
-        events, times, edges = await self._recorded(observed, facts, draws)
-        return await self._replayed(bench, build_trace(facts.interface, events, times, edges))
 
     async def _recorded(self, bench: Bench, facts: BenchFacts, draws: int) -> tuple[bytes, list[int], bytes]:
         """One recording run: events, times of the samples, and the edges where the reference has an observer."""
         stand_in = benches.recorder(facts.interface, bench.top, bench.reference_top)
         files = {"vt_dut.sv": stand_in, "vt_monitor.sv": benches.sample_monitor(facts.interface, facts.root)}
         try:
-            result = await self._observe(bench, facts, files, draws, (EVENTS_FILE, EDGES_FILE, SAMPLES_FILE))
-        except BenchFault as fault:
+            run = await self._observe(bench, facts, files, draws, (EVENTS_FILE, EDGES_FILE, SAMPLES_FILE))
+        except DoesNotCompile as fault:  # with the monitor, that is
             raise NotReplayable(f"the score board cannot be observed ({fault})") from fault
-        line = _MISMATCHES.findall(result.last.stdout)
+        line = _MISMATCHES.findall(run.step.stdout)
         if not line:
             raise NotReplayable("the testbench does not print the count of mismatches and samples")
         mismatches, samples = map(int, line[-1])
         if mismatches:
             raise BenchFault(f"the reference fails its own testbench: {mismatches} of {samples} samples mismatch")
-        times = [int(one) for one in result.files.get(SAMPLES_FILE, b"").split()]
+        times = [int(one) for one in run.files.get(SAMPLES_FILE, b"").split()]
         if len(times) != samples:
             raise NotReplayable(f"{samples} samples were counted and {len(times)} observed")
-        seen = [line for line in result.files.get(EDGES_FILE, b"").splitlines() if OBSERVED.encode() in line]
-        return result.files.get(EVENTS_FILE, b""), times, b"\n".join(line.partition(b" ")[2] for line in seen)
+        seen = [line for line in run.files.get(EDGES_FILE, b"").splitlines() if OBSERVED.encode() in line]
+        return run.files.get(EVENTS_FILE, b""), times, b"\n".join(line.partition(b" ")[2] for line in seen)
 
     async def open_loop_fault(self, bench: Bench, facts: BenchFacts, trace: GoldenTrace) -> str | None:
         """Whether the stimulus depends on what the design answers: the reason, or None for an open-loop bench."""
+        cpu_s = DUMMY_CPU_S + DUMMY_FACTOR * trace.reference_cpu_s
+        limits = replace(self._limits, cpu_s=cpu_s, wall_s=cpu_s * 5)
         for kind in DUMMIES:
             files = {"vt_dut.sv": benches.dummy(facts.interface, bench.top, kind)}
-            result = await self._observe(bench, facts, files, 0, (EVENTS_FILE,))
-            seen = _inputs_by_time(result.files.get(EVENTS_FILE, b""))
+            try:
+                run = await self._observe(bench, facts, files, 0, (EVENTS_FILE,), limits)
+            except BenchFault as fault:
+                return f"with outputs that are {kind}, {fault}"
+            seen = _inputs_by_time(run.files.get(EVENTS_FILE, b""))
             if not _same_inputs(trace, seen):
                 return f"its stimulus changes when the outputs are {kind}"
         return None
 
+    async def record_vectors(self, bench: Bench, facts: BenchFacts, seed: int) -> GoldenTrace:
+        """Random inputs of our own with the reference's answers, for a combinational bench without randomness.
+
+        Raises `NotReplayable` for an interface with a clock or without inputs.
+        """
+        trace = vector_stimulus(facts.interface, seed)
+        run = await self._replay_reference(bench, trace)
+        answers = run.files.get(RESULT_FILE, b"")
+        if len(answers) != len(trace.expected):
+            raise NotReplayable("the reference does not answer every added vector")
+        return replace(trace, expected=answers, reference_cpu_s=run.step.cpu_s)
+
     async def check_replay(self, bench: Bench, trace: GoldenTrace) -> float:
         """Replay the reference; returns its CPU seconds. Raises `NotReplayable` if a sample mismatches."""
+        run = await self._replay_reference(bench, trace)
+        comparison = compare(trace, run.files.get(RESULT_FILE, b""))
+        if not comparison.passed:
+            what = comparison.malformation or f"{comparison.mismatches} of {comparison.samples} samples mismatch"
+            raise NotReplayable(f"the reference does not replay ({what})")
+        return run.step.cpu_s
+
+    async def _replay_reference(self, bench: Bench, trace: GoldenTrace) -> Run:
         files = {
             REPLAY_FILE: benches.replay_bench(trace.interface, bench.top, replay_depth(trace.rows), trace.clock_start),
             "vt_dut.sv": benches.wrapper(trace.interface, bench.top, bench.reference_top),
@@ -155,25 +220,32 @@ class Recorder:
         sources = (REPLAY_FILE, bench.REFERENCE_FILE, *bench.hidden_sources, "vt_dut.sv")
         job = Job(
             steps=(
-                Step(self._tools.compile_argv(sources, PROGRAM_FILE, roots=(REPLAY_ROOT,)), self._limits, PROGRAM_FILE),
+                Step(
+                    self._tools.compile_argv(sources, PROGRAM_FILE, roots=(REPLAY_ROOT,)),
+                    self._limits,
+                    PROGRAM_FILE,
+                    "compile",
+                ),
                 Step((*self._tools.run_argv(PROGRAM_FILE), f"+vt_rows={trace.rows}"), self._limits, RESULT_FILE),
             ),
             files={**as_bytes(files), benches.STIMULUS_FILE: trace.stimulus},
             collect={RESULT_FILE: len(trace.expected)},
         )
-        result = await self._runner.run(job)
-        comparison = compare(trace, result.files.get(RESULT_FILE, b""))
-        if not comparison.passed:
-            what = comparison.malformation or f"{comparison.mismatches} of {comparison.samples} samples mismatch"
-            raise NotReplayable(f"the reference does not replay ({what})")
-        return result.last.cpu_s
+        return await run_fairly(self._runner, job, self._limits)
 
     async def _replayed(self, bench: Bench, trace: GoldenTrace) -> GoldenTrace:
-        return replace(trace, reference_cpu_s=await self.check_replay(bench, trace))
+        trace = replace(trace, reference_cpu_s=await self.check_replay(bench, trace))
+        return trace.ignoring(bench.ignored_samples)
 
     async def _observe(
-        self, bench: Bench, facts: BenchFacts, files: Mapping[str, str], draws: int, collect: tuple[str, ...]
-    ) -> JobResult:
+        self,
+        bench: Bench,
+        facts: BenchFacts,
+        files: Mapping[str, str],
+        draws: int,
+        collect: tuple[str, ...],
+        limits: Limits | None = None,
+    ) -> Run:
         roots = [facts.root]
         extra = dict(files)
         if "vt_monitor.sv" in files:
@@ -181,20 +253,19 @@ class Recorder:
         if draws:
             extra["vt_predraw.sv"] = benches.predraw(draws)
             roots.append("vt_predraw")
-        result = await self._runner.run(
-            Job(
-                steps=(
-                    self._compile_step(bench, tuple(extra), tuple(roots)),
-                    Step(self._tools.run_argv(PROGRAM_FILE), self._limits),
-                ),
-                files=as_bytes(self._files(bench, extra)),
-                collect=dict.fromkeys(collect, EVENTS_BYTES),
-            )
+        job = Job(
+            steps=(
+                self._compile_step(bench, tuple(extra), tuple(roots)),
+                Step(self._tools.run_argv(PROGRAM_FILE), limits or self._limits),
+            ),
+            files=as_bytes(self._files(bench, extra)),
+            collect=dict.fromkeys(collect, EVENTS_BYTES),
         )
-        _check_compiled(result)
-        if not result.last.succeeded:
-            raise BenchFault(f"the testbench does not run to its end ({result.last.end}, signal {result.last.signal})")
-        return result
+        run = await run_fairly(self._runner, job, limits or self._limits)
+        _check_compiled(run)
+        if not run.step.succeeded:
+            raise BenchFault(f"the testbench does not run to its end ({run.cause.replace('_', ' ')})")
+        return run
 
     async def _compile(
         self,
@@ -207,9 +278,9 @@ class Recorder:
     ) -> bytes:
         step = self._compile_step(bench, sources, roots, with_bench=with_bench)
         job = Job(steps=(step,), files=as_bytes(self._files(bench, extra)), collect={PROGRAM_FILE: PROGRAM_BYTES})
-        result = await self._runner.run(job)
-        _check_compiled(result)
-        return result.files.get(PROGRAM_FILE, b"")
+        run = await run_fairly(self._runner, job, self._limits)
+        _check_compiled(run)
+        return run.files.get(PROGRAM_FILE, b"")
 
     def _files(self, bench: Bench, extra: Mapping[str, str]) -> dict[str, str]:
         fixed = {bench.BENCH_FILE: bench.quiet_testbench, bench.REFERENCE_FILE: bench.reference}
@@ -225,15 +296,15 @@ class Recorder:
             *extra,
         )
         argv = self._tools.compile_argv(sources, PROGRAM_FILE, roots=roots, legacy_bench=True)
-        return Step(argv, self._limits, PROGRAM_FILE)
+        return Step(argv, self._limits, PROGRAM_FILE, "compile")
 
 
-def _check_compiled(result: JobResult) -> None:
-    first = result.steps[0]
+def _check_compiled(run: Run) -> None:
+    first = run.steps[0]
     if first.succeeded:
         return
-    errors = [one.message for one in parse(first.stderr + first.stdout) if one.severity == "error"]
-    raise BenchFault(f"does not compile: {errors[0] if errors else f'{first.end}, exit status {first.exit_code}'}")
+    errors = [one.message for one in parse(first.stderr + "\n" + first.stdout) if one.severity == "error"]
+    raise DoesNotCompile(f"does not compile: {errors[0] if errors else run.cause.replace('_', ' ')}")
 
 
 def _with_observer(bench: Bench, observer: str) -> str:

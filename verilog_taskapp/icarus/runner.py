@@ -7,19 +7,23 @@ time, so their number is also the limit on concurrent simulators. The event loop
 import asyncio
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from verilog_taskapp.errors import EnvironmentFailed
 from verilog_taskapp.icarus import launcher
+from verilog_taskapp.icarus.confinement import Confinement
 from verilog_taskapp.icarus.scratch import Scratch
 
 MIB = 1024**2
+Stage = Literal["compile", "run"]
 End = Literal["exited", "wall_limit", "output_limit", "cancelled"]
 
 
@@ -46,6 +50,8 @@ class Step:
     limits: Limits
     required: str | None = None
     """A file that must exist afterwards for the step to count as successful."""
+    stage: Stage = "run"
+    """What the sandbox allows: see `verilog_taskapp.icarus.sandbox`."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,11 @@ class Job:
     links: Mapping[str, Path] = field(default_factory=dict)
     """Relative path to a shared read-only file that appears in the directory."""
     collect: Mapping[str, int] = field(default_factory=dict)
-    """File to hand back and its size limit in bytes; a longer file comes back one byte over the limit."""
+    """File to hand back and its size limit in bytes; a longer file comes back one byte over the limit.
+
+    Names that start with `launcher.OUT_PREFIX` are made empty beforehand: the only files that a sandboxed child of
+    stage ``run`` can write.
+    """
 
 
 @dataclass(frozen=True)
@@ -105,12 +115,17 @@ class _Launcher:
         self.writer = writer
 
     @classmethod
-    async def start(cls, scratch: Path) -> "_Launcher":
+    async def start(cls, scratch: Path, confinement: Confinement | None) -> "_Launcher":
         ours, theirs = socket.socketpair()
-        with theirs:
-            theirs.set_inheritable(True)
-            argv = [sys.executable, "-I", "-S", launcher.__file__, str(theirs.fileno()), str(scratch)]
-            process = await asyncio.to_thread(_popen, argv, theirs.fileno())
+        try:
+            with theirs:
+                theirs.set_inheritable(True)
+                argv = [sys.executable, "-I", "-S", launcher.__file__, str(theirs.fileno()), str(scratch)]
+                argv.append(json.dumps(asdict(confinement) if confinement is not None else None))
+                process = await asyncio.to_thread(_popen, argv, theirs.fileno())
+        except OSError:
+            ours.close()
+            raise
         ours.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=ours, limit=2**20)
         return cls(process, reader, writer)
@@ -123,7 +138,13 @@ class _Launcher:
             "links": {name: str(path) for name, path in job.links.items()},
             "collect": dict(job.collect),
             "steps": [
-                {"argv": step.argv, "env": environment, "required": step.required, **asdict(step.limits)}
+                {
+                    "argv": step.argv,
+                    "env": environment,
+                    "required": step.required,
+                    "stage": step.stage,
+                    **asdict(step.limits),
+                }
                 for step in job.steps
             ],
         }
@@ -151,6 +172,11 @@ class _Launcher:
         """Ask for the running job's end; its answer still comes."""
         self.writer.write(launcher.CANCEL)
 
+    @property
+    def directory(self) -> str:
+        """Where its job runs, below the scratch directory."""
+        return launcher.SLOT_DIRECTORY.format(pid=self.process.pid)
+
     async def stop(self) -> None:
         self.writer.close()
         try:
@@ -175,23 +201,36 @@ def _popen(argv: list[str], descriptor: int) -> subprocess.Popen[bytes]:
 class Runner:
     """Runs jobs, at most `children` at once, first come first served.
 
+    `sandbox` confines every child to the tool chain and to its own slot; None: resource limits and groups alone.
+
     Use as an async context manager. `run` raises `EnvironmentFailed` when a child could not be started; when the
     awaiting task is cancelled the job's whole process group is killed and its directory removed before the
     cancellation goes on.
     """
 
-    def __init__(self, *, children: int = 0, scratch_root: Path | None = None) -> None:
+    def __init__(
+        self, *, children: int = 0, scratch_root: Path | None = None, sandbox: Confinement | None = None
+    ) -> None:
         self.children = children or os.cpu_count() or 1
+        self._confinement = sandbox
         self._scratch_root = scratch_root
         self._idle: asyncio.Queue[_Launcher | None] = asyncio.Queue()
         self._all: set[_Launcher] = set()
         self._running: dict[asyncio.Task[Any] | None, _Launcher] = {}
+        self._cancelled: set[asyncio.Task[Any] | None] = set()
+        self._closing = False
+        self._jobs: set[asyncio.Task[JobResult]] = set()
         self._scratch: Scratch | None = None
         self.waiting = 0
 
     async def __aenter__(self) -> "Runner":
+        opening = asyncio.ensure_future(asyncio.to_thread(Scratch.open, self._scratch_root))
         try:
-            self._scratch = await asyncio.to_thread(Scratch.open, self._scratch_root)
+            self._scratch = await asyncio.shield(opening)
+        except asyncio.CancelledError:  # the thread goes on: what it makes must not stay
+            with suppress(OSError):
+                await asyncio.to_thread((await opening).close)
+            raise
         except OSError as error:
             raise EnvironmentFailed(f"the scratch directory cannot be used: {error}", stage="initialize") from error
         for _ in range(self.children):
@@ -199,6 +238,9 @@ class Runner:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._closing = True
+        await asyncio.gather(*(one.stop() for one in self._all))
+        await asyncio.gather(*self._jobs, return_exceptions=True)  # one may still have been starting its launcher
         await asyncio.gather(*(one.stop() for one in self._all))
         self._all.clear()
         if self._scratch is not None:
@@ -224,12 +266,18 @@ class Runner:
         finally:
             self.waiting -= 1
         running = asyncio.create_task(self._run_in(slot, job))
+        self._jobs.add(running)
+        running.add_done_callback(self._jobs.discard)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
+            self._cancelled.add(running)
             if (busy := self._running.get(running)) is not None:
                 busy.cancel()
-            await asyncio.wait([running])
+            while not running.done():
+                with suppress(asyncio.CancelledError):  # cancelled again: the job still has to end first
+                    await asyncio.wait([running])
+            self._cancelled.discard(running)
             if not running.cancelled():
                 running.exception()  # seen
             raise
@@ -238,20 +286,32 @@ class Runner:
         """Run `job` in the slot, starting its launcher if there is none, and give the slot back whatever happens."""
         task = asyncio.current_task()
         try:
+            if slot is not None and slot.process.poll() is not None:  # died while idle
+                await self._discard(slot)
+                slot = None
             if slot is None:
-                slot = await _Launcher.start(self.scratch)
+                slot = await _Launcher.start(self.scratch, self._confinement)
                 self._all.add(slot)
+            if task in self._cancelled:  # while the launcher was starting
+                raise asyncio.CancelledError
+            if self._closing:
+                raise EnvironmentFailed("the service is stopping")
             self._running[task] = slot
             return await slot.call(job, self._environment())
         except (asyncio.IncompleteReadError, OSError) as error:
             if slot is not None:
-                self._all.discard(slot)
-                await slot.stop()
+                await self._discard(slot)
                 slot = None
             raise EnvironmentFailed("the process that starts simulators went away") from error
         finally:
             self._running.pop(task, None)
             self._idle.put_nowait(slot)
+
+    async def _discard(self, slot: _Launcher) -> None:
+        """Forget a launcher that does not answer any more, and remove what it left."""
+        self._all.discard(slot)
+        await slot.stop()
+        await asyncio.to_thread(shutil.rmtree, self.scratch / slot.directory, ignore_errors=True)
 
     def _environment(self) -> dict[str, str]:
         """A clean environment: no keys, nothing of the server's."""

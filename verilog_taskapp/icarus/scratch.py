@@ -15,6 +15,10 @@ from typing import IO
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the directory below it is private (mode 0700, owner checked)
 LOCK_NAME = "lock"
+NEW = ".new-"
+"""Directories are made under this prefix until they are locked, so that no other process sweeps them before."""
+NEW_S = 60.0
+"""A directory without its lock after this long was left half made, or half removed."""
 
 
 def default_root() -> Path:
@@ -40,11 +44,12 @@ class Scratch:
         if facts.st_uid != os.getuid() or facts.st_mode & 0o077 or not base.is_dir() or base.is_symlink():
             raise PermissionError(f"{base.name} in the scratch folder is not a private directory of this user")
         sweep(base)
-        path = base / f"{os.getpid()}-{secrets.token_hex(4)}"
-        path.mkdir(mode=0o700)
-        lock = (path / LOCK_NAME).open("wb")
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        new = base / f"{NEW}{name}"
+        new.mkdir(mode=0o700)
+        lock = (new / LOCK_NAME).open("wb")
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return cls(path, lock)
+        return cls(new.rename(base / name), lock)
 
     def close(self) -> None:
         """Remove the directory and release the lock; safe to call twice."""
@@ -56,7 +61,7 @@ def sweep(base: Path) -> int:
     """Remove directories in `base` whose owner is dead; returns how many went."""
     removed = 0
     for path in base.iterdir():
-        if not path.is_dir() or path.is_symlink():
+        if not path.is_dir() or path.is_symlink() or (path.name.startswith(NEW) and _age_s(path) <= NEW_S):
             continue
         try:
             with (path / LOCK_NAME).open("rb") as lock:
@@ -64,8 +69,7 @@ def sweep(base: Path) -> int:
                 shutil.rmtree(path, ignore_errors=True)
                 removed += 1
         except FileNotFoundError:
-            # Made a moment ago by a process that has not locked it yet, or half removed: only the latter is old.
-            if _age_s(path) > 60:
+            if _age_s(path) > NEW_S:
                 shutil.rmtree(path, ignore_errors=True)
                 removed += 1
         except BlockingIOError:

@@ -1,13 +1,12 @@
 """Which Icarus Verilog is installed, and how each version is called."""
 
 import asyncio
-import os
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from verilog_taskapp.errors import EnvironmentFailed
+from verilog_taskapp.icarus.location import locate
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
 
 SUPPORTED_MAJORS = (11, 12, 13)
@@ -57,37 +56,33 @@ class Toolchain:
         return (str(self.vvp), "-n", program, "-none")
 
 
-def locate(iverilog: str) -> tuple[Path, Path]:
-    """Absolute paths of the compiler and of the simulator beside it.
-
-    Raises `EnvironmentFailed`, saying what to install.
-    """
-    found = shutil.which(iverilog)
-    if found is None:
-        raise EnvironmentFailed(
-            f"Icarus Verilog was not found ({os.path.basename(iverilog)!r} is not an executable on PATH): "
-            "install it (Debian, Ubuntu: apt-get install iverilog) or set VERILOG_IVERILOG",
-            stage="initialize",
-            retryable=False,
-        )
-    compiler = Path(found).absolute()
-    simulator = compiler.with_name("vvp")
-    if not os.access(simulator, os.X_OK):
-        raise EnvironmentFailed("vvp was not found beside iverilog", stage="initialize", retryable=False)
-    return compiler, simulator
-
-
 async def find(iverilog: str, runner: Runner) -> Toolchain:
     """Locate the tools and ask the compiler for its version. Raises `EnvironmentFailed`."""
     compiler, simulator = await asyncio.to_thread(locate, iverilog)
-    result = (await runner.run(Job(steps=(Step((str(compiler), "-V"), Limits()),)))).last
+    result = (await runner.run(Job(steps=(Step((str(compiler), "-V"), Limits(), stage="compile"),)))).last
     match = _VERSION.search(result.stdout)
     if not match:
         raise EnvironmentFailed("iverilog -V did not print a version", stage="initialize", retryable=False)
     major, minor = int(match[1]), int(match[2])
     legacy = False
     if major >= 13:
-        probe = Step((str(compiler), *LEGACY_BENCH_FLAGS, "-o", "probe.vvp", "probe.v"), Limits(), "probe.vvp")
+        probe = Step(
+            (str(compiler), *LEGACY_BENCH_FLAGS, "-o", "probe.vvp", "probe.v"), Limits(), "probe.vvp", "compile"
+        )
         tried = (await runner.run(Job(steps=(probe,), files={"probe.v": b"module probe; endmodule\n"}))).last
         legacy = tried.succeeded and "nknown" not in tried.stderr + tried.stdout
     return Toolchain(compiler, simulator, major, minor, legacy)
+
+
+async def self_test(tools: Toolchain, runner: Runner) -> None:
+    """Compile and run the smallest program there is. Raises `EnvironmentFailed` when even that does not work."""
+    job = Job(
+        steps=(
+            Step(tools.compile_argv(("probe.v",), "probe.vvp"), Limits(), "probe.vvp", "compile"),
+            Step(tools.run_argv("probe.vvp"), Limits()),
+        ),
+        files={"probe.v": b'module probe; initial $display("alive"); endmodule\n'},
+    )
+    result = await runner.run(job)
+    if len(result.steps) < 2 or not result.last.succeeded or "alive" not in result.last.stdout:
+        raise EnvironmentFailed("the installed simulator does not run the smallest program")

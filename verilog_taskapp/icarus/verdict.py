@@ -52,6 +52,8 @@ class Compilation:
     """Files of the design that it may read at run time."""
     cpu_s: float
     wall_s: float
+    fingerprint: str = ""
+    """SHA-256 (hex) over the design's files and which of them are compiled."""
 
     @property
     def succeeded(self) -> bool:

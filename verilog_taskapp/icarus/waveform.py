@@ -65,7 +65,7 @@ def shown(bits: str) -> str:
     if len(bits) == 1:
         return bits
     digits = []
-    padded = bits.rjust(-(-len(bits) // 4) * 4, "0")
+    padded = bits.rjust(-(-len(bits) // 4) * 4, bits[0] if bits[0] in "xz" else "0")
     for start in range(0, len(padded), 4):
         nibble = padded[start : start + 4]
         if set(nibble) <= {"0", "1"}:

@@ -7,6 +7,7 @@ from itertools import islice
 
 from verilog_taskapp.errors import DatasetUnavailable
 from verilog_taskapp.problems.bundled import read_bundled
+from verilog_taskapp.problems.corrections import with_corrections
 from verilog_taskapp.problems.folder import read_folder
 from verilog_taskapp.problems.model import Problem
 from verilog_taskapp.problems.problem_set import ProblemSet, SkippedRow
@@ -31,6 +32,8 @@ def load_problem_set(settings: Settings) -> ProblemSet:
     problems = tuple(islice(collected.problems(_read(source, settings)), settings.max_instances))
     if not problems:
         raise DatasetUnavailable(f"{source.label}: {_why_empty(collected.skipped)}")
+    if settings.errata:
+        problems = with_corrections(problems)
     return ProblemSet(source.id, source.name, source.label, problems, tuple(collected.skipped))
 
 

@@ -23,6 +23,17 @@ class ProblemLimits:
 
 
 @dataclass(frozen=True)
+class Erratum:
+    """A known fault of a published problem."""
+
+    what: str
+    """What is changed, or that nothing is."""
+    why: str
+    source: str
+    """How it was found."""
+
+
+@dataclass(frozen=True)
 class Problem:
     """One task: implement ``top`` so that it behaves as ``reference`` under ``testbench``.
 
@@ -47,11 +58,14 @@ class Problem:
     source: str = ""
     licence: str = ""
     limits: ProblemLimits = ProblemLimits()
+    ignored_samples: int = 0
+    """Samples at the start that are not checked; set by errata only."""
+    errata: tuple[Erratum, ...] = ()
 
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 (hex) of everything that a verdict or a prompt depends on."""
-        content = [
+        content: list[object] = [
             self.prompt,
             self.top,
             self.reference_top,
@@ -60,4 +74,6 @@ class Problem:
             sorted(self.hidden_files.items()),
             sorted(self.visible_files.items()),
         ]
+        if self.ignored_samples:
+            content.append(self.ignored_samples)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()

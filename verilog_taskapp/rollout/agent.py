@@ -143,6 +143,9 @@ async def play_script(
         if progress.ops_executed >= max_ops:
             progress.stop_reason = "max_ops"
             break
+        if asyncio.get_running_loop().time() >= deadline:  # calls that wait for nothing never meet the time-out below
+            progress.stop_reason = "max_time_s"
+            break
         before = episode.observation()
         answer = read_call(request.tool, request.args)
         try:

@@ -31,7 +31,8 @@ class Conversation:
     def answered(self, message: Mapping[str, Any], answer: Answer) -> None:
         """Add the model's answer, without its reasoning and with one native call at most."""
         if answer.source == "native" and answer.call_id is not None:
-            call = next(one for one in message["tool_calls"] if one.get("id") == answer.call_id)
+            calls = (one for one in message["tool_calls"] if isinstance(one, dict))
+            call = next(one for one in calls if one.get("id") == answer.call_id)
             self._open_call = answer.call_id
             self.messages.append({"role": "assistant", "content": answer.text or None, "tool_calls": [call]})
         else:

@@ -47,6 +47,12 @@ def _ids(value: object) -> list[int] | None:
     return value if isinstance(value, list) and all(isinstance(one, int) for one in value) else None
 
 
+def tool_and_outcome(step: RolloutStep) -> tuple[str, str]:
+    """What a step was, for counting: ``("none", "refused")`` if no tool ran."""
+    tool = step.tool_calls[0].tool_name if step.tool_calls else "none"
+    return tool, str(getattr(step.info, "outcome", None) or "refused")
+
+
 def executed_step(before: Observation, result: StepResult, turn: Turn, complaint: str = "") -> RolloutStep:
     """A step in which a tool ran or was held back."""
     error = complaint or (result.message if result.outcome == "refused" else None)

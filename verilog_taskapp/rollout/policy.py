@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from verilog_taskapp.contracts import PolicyConfig, RolloutRequest
 from verilog_taskapp.environment.actions import TOOLS
+from verilog_taskapp.errors import InvalidRequest
 from verilog_taskapp.inference.endpoint import Endpoint, endpoint_for
 from verilog_taskapp.inference.proxy import adapt_request
 from verilog_taskapp.rollout.guidance import Heuristics
@@ -46,13 +47,22 @@ def resolve_policy(request: RolloutRequest, settings: Settings) -> Policy:
     """
     config = request.policy.config
     return Policy(
-        endpoint=endpoint_for(config.inference_url, settings, config.api_key_env),
+        endpoint=_endpoint(config, settings),
         model=config.model or request.policy.policy_name or settings.default_model,
         parameters=_parameters(config, settings, logprobs=request.record.logprobs),
         max_steps=config.max_steps or settings.max_steps,
         heuristics=config.heuristics,
         tool_mode=config.tool_mode,
     )
+
+
+def _endpoint(config: PolicyConfig, settings: Settings) -> Endpoint:
+    try:
+        return endpoint_for(config.inference_url, settings, config.api_key_env)
+    except InvalidRequest as error:
+        for one in error.extras.get("errors", ()):
+            one["field"] = f"policy.config.{one['field']}"
+        raise
 
 
 def _parameters(config: PolicyConfig, settings: Settings, *, logprobs: bool) -> dict[str, Any]:

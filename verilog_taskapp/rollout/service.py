@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import uuid
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -22,7 +23,7 @@ from verilog_taskapp.errors import EnvironmentFailed, Overloaded, TaskAppError
 from verilog_taskapp.icarus.store import JUDGE_VERSION
 from verilog_taskapp.inference.client import ChatClient
 from verilog_taskapp.rollout.agent import AgentLoop, play_script
-from verilog_taskapp.rollout.outcome import Progress
+from verilog_taskapp.rollout.outcome import Progress, tool_and_outcome
 from verilog_taskapp.rollout.policy import Policy, resolve_policy
 from verilog_taskapp.rubric import EpisodeEvents, Rubrics, events_score, outcome_score
 from verilog_taskapp.tracing.session_trace import TraceStatus, session_trace
@@ -63,6 +64,8 @@ class RolloutService:
     def __init__(self, world: World, chat: ChatClient, rubrics: Rubrics, traces: TraceStore) -> None:
         self.world = world
         self.in_flight = 0
+        self.steps_taken: Counter[tuple[str, str]] = Counter()
+        """Steps of all rollouts so far, failed ones included, by tool and outcome."""
         self._chat = chat
         self._rubrics = rubrics
         self._traces = traces
@@ -94,21 +97,20 @@ class RolloutService:
         try:
             running = await self._begin(request)
         except TaskAppError as error:
-            error.extras.setdefault("run_id", request.run_id)
-            raise
+            raise error.with_extras({"run_id": request.run_id}) from error
         try:
             await self._play(running)
         except TaskAppError as error:
-            await self._failed(running, error, "failed")
-            raise
+            raise await self._failed(running, error) from error
         except asyncio.CancelledError:
             await asyncio.shield(self._store(running, "aborted", None))
             raise
         except Exception as error:
             log.exception("a rollout failed through a fault of this service")
             failure = EnvironmentFailed(f"an internal error ended the rollout ({type(error).__name__})")
-            await self._failed(running, failure, "failed")
-            raise failure from error
+            raise await self._failed(running, failure) from error
+        finally:
+            self.steps_taken.update(tool_and_outcome(step) for step in running.progress.steps)
         return await self._response(running)
 
     async def _begin(self, request: RolloutRequest) -> _Episode:
@@ -144,14 +146,18 @@ class RolloutService:
         )
         await loop.run()
 
-    async def _failed(self, running: _Episode, error: TaskAppError, status: TraceStatus) -> None:
-        stored = await self._store(running, status, error)
-        error.stage = error.stage or "tool"
-        error.extras |= {
-            "run_id": running.request.run_id,
-            "trace_id": running.trace_id if stored else None,
-            "partial_trajectory": self._trajectory(running).model_dump(mode="json"),
-        }
+    async def _failed(self, running: _Episode, error: TaskAppError) -> TaskAppError:
+        """The error as the caller is told it, once the trace is stored."""
+        stored = await self._store(running, "failed", error)
+        told = error.with_extras(
+            {
+                "run_id": running.request.run_id,
+                "trace_id": running.trace_id if stored else None,
+                "partial_trajectory": self._trajectory(running).model_dump(mode="json"),
+            }
+        )
+        told.stage = told.stage or "tool"
+        return told
 
     async def _store(self, running: _Episode, status: TraceStatus, error: TaskAppError | None) -> bool:
         trace = self._trace(running, status, full=True, error=error)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from verilog_taskapp.contracts import Health, Readiness, RolloutHealth, ServiceStatus, Unhealthy
 from verilog_taskapp.description import APP_ID
 from verilog_taskapp.http.auth import Keyring
+from verilog_taskapp.icarus.confinement import described
 from verilog_taskapp.services import Services
 
 router = APIRouter(tags=["health"])
@@ -21,6 +22,7 @@ def _facts(services: Services) -> dict[str, Any]:
     world = services.world
     return {
         "toolchain": {"name": "icarus", "version": world.tools.version, "supported": world.tools.supported},
+        "sandbox": described(services.settings.sandbox),
         "dataset": {
             "id": world.problems.id,
             "version": world.problems.version,
@@ -50,7 +52,8 @@ def _reasons(services: Services) -> list[str]:
     return reasons
 
 
-@router.api_route("/", methods=["GET", "HEAD"], response_model=ServiceStatus)
+@router.head("/", include_in_schema=False)
+@router.get("/")
 async def root() -> ServiceStatus:
     """The service is there."""
     return ServiceStatus(service=APP_ID)

@@ -51,7 +51,7 @@ async def debug_env(request: Request) -> dict[str, bool]:
     if not settings.debug_env:
         raise NotFound("not found: /debug/env is switched off (VERILOG_DEBUG_ENV)")
     return {
-        "ENVIRONMENT_API_KEY": settings.environment_api_key is not None,
+        "ENVIRONMENT_API_KEY": (settings.environment_api_key or settings.dev_environment_api_key) is not None,
         "ENVIRONMENT_API_KEY_ALIASES": settings.environment_api_key_aliases is not None,
         "GROQ_API_KEY": settings.groq_api_key is not None,
         "OPENAI_API_KEY": settings.openai_api_key is not None,

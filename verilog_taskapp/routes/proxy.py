@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 from verilog_taskapp.errors import InferenceFailed
 from verilog_taskapp.http.auth import require_key
 from verilog_taskapp.http.disconnect import until_disconnect
+from verilog_taskapp.http.json_body import JsonRoute
 from verilog_taskapp.inference.answers import encode_json, parse_json
 from verilog_taskapp.inference.client import MAX_ERROR_BYTES
 from verilog_taskapp.inference.endpoint import Endpoint, Vendor, proxy_endpoint
@@ -22,7 +23,7 @@ from verilog_taskapp.services import Services
 
 JsonObject = Annotated[dict[str, Any], Body()]
 
-router = APIRouter(prefix="/proxy", tags=["proxy"], dependencies=[Depends(require_key)])
+router = APIRouter(prefix="/proxy", tags=["proxy"], dependencies=[Depends(require_key)], route_class=JsonRoute)
 
 
 class _Relay(StreamingResponse):
@@ -50,13 +51,12 @@ async def _refuse(upstream: Forwarded, target: Endpoint) -> None:
     raise refusal(upstream.status, body, upstream.headers, target.key, now=time.time())
 
 
-async def _chat(request: Request, vendor: Vendor, body: dict[str, Any]) -> Response:
-    services: Services = request.app.state.services
+async def _chat(services: Services, vendor: Vendor, body: dict[str, Any]) -> Response:
     settings = services.settings
     target = proxy_endpoint(settings, vendor, "chat/completions")
     hint = tool_format_hint() if settings.proxy_system_hint else None
     adapted = adapt_request(body, vendor, hint)
-    upstream = await until_disconnect(request, services.chat.forward(target, adapted))
+    upstream = await services.chat.forward(target, adapted)
     if adapted.get("stream") and upstream.status == 200:
         return _Relay(upstream)
     async with upstream:
@@ -72,24 +72,27 @@ async def _chat(request: Request, vendor: Vendor, body: dict[str, Any]) -> Respo
     return Response(encode_json(answer), media_type="application/json")
 
 
-@router.post("/v1/chat/completions", response_class=Response)
-async def chat(request: Request, body: JsonObject) -> Response:
-    """Pass a chat-completions request to the configured upstream."""
-    return await _chat(request, "openai", body)
-
-
-@router.post("/groq/v1/chat/completions", response_class=Response)
-async def groq_chat(request: Request, body: JsonObject) -> Response:
-    """Pass a chat-completions request to Groq."""
-    return await _chat(request, "groq", body)
-
-
-@router.get("/v1/models", response_class=Response)
-async def models(request: Request) -> Response:
-    """The upstream's list of models."""
-    services: Services = request.app.state.services
+async def _models(services: Services) -> Response:
     target = proxy_endpoint(services.settings, "openai", "models")
     async with await services.chat.forward(target, method="GET") as upstream:
         if not 200 <= upstream.status < 300:
             await _refuse(upstream, target)
         return Response(await upstream.read(), media_type="application/json")
+
+
+@router.post("/v1/chat/completions", response_class=Response)
+async def chat(request: Request, body: JsonObject) -> Response:
+    """Pass a chat-completions request to the configured upstream."""
+    return await until_disconnect(request, _chat(request.app.state.services, "openai", body))
+
+
+@router.post("/groq/v1/chat/completions", response_class=Response)
+async def groq_chat(request: Request, body: JsonObject) -> Response:
+    """Pass a chat-completions request to Groq."""
+    return await until_disconnect(request, _chat(request.app.state.services, "groq", body))
+
+
+@router.get("/v1/models", response_class=Response)
+async def models(request: Request) -> Response:
+    """The upstream's list of models."""
+    return await until_disconnect(request, _models(request.app.state.services))

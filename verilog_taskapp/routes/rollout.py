@@ -8,10 +8,11 @@ from verilog_taskapp.contracts import ErrorBody, RolloutRequest, RolloutResponse
 from verilog_taskapp.errors import Aborted, TaskAppError
 from verilog_taskapp.http.auth import require_key
 from verilog_taskapp.http.disconnect import until_disconnect
+from verilog_taskapp.http.json_body import JsonRoute
 from verilog_taskapp.http.metrics import Metrics
 from verilog_taskapp.services import Services
 
-router = APIRouter(tags=["rollout"], dependencies=[Depends(require_key)])
+router = APIRouter(tags=["rollout"], dependencies=[Depends(require_key)], route_class=JsonRoute)
 ERRORS = {status: {"model": ErrorBody} for status in (401, 404, 409, 422, 424, 429, 500, 502, 503)}
 
 

@@ -12,9 +12,10 @@ from verilog_taskapp.contracts import (
 )
 from verilog_taskapp.http.auth import require_key
 from verilog_taskapp.http.disconnect import until_disconnect
+from verilog_taskapp.http.json_body import JsonRoute
 from verilog_taskapp.sessions.store import SessionStore
 
-router = APIRouter(prefix="/env/verilog", tags=["sessions"], dependencies=[Depends(require_key)])
+router = APIRouter(prefix="/env/verilog", tags=["sessions"], dependencies=[Depends(require_key)], route_class=JsonRoute)
 
 
 def _sessions(request: Request) -> SessionStore:

@@ -4,6 +4,7 @@ import asyncio
 import time
 import uuid
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -160,9 +161,9 @@ class SessionStore:
             session.unfinished = {request.step_id: session.unfinished.get(request.step_id, results)}
             results = session.unfinished[request.step_id]
         if session.over:
-            results.append({"outcome": "refused", "message": "the episode is over", "reward": 0.0})
+            results.append(_refused("the episode is over", {}))
         elif not request.tool_calls and not results:
-            results.append(_idle(episode, "the step has no tool call"))
+            results.append(_refused("the step has no tool call", episode.idle()))
         for call in request.tool_calls[len(results) :]:
             if session.over:
                 break
@@ -241,7 +242,7 @@ class SessionStore:
 async def _execute(episode: Episode, request: ToolCallRequest) -> dict[str, Any]:
     read = read_call(request.tool, request.args)
     if read.call is None:
-        return {**_idle(episode, read.complaint), "id": request.id}
+        return _refused(read.complaint, episode.idle(), request.id)
     result = await episode.step(read.call)
     return {
         "id": request.id,
@@ -255,14 +256,14 @@ async def _execute(episode: Episode, request: ToolCallRequest) -> dict[str, Any]
     }
 
 
-def _idle(episode: Episode, complaint: str) -> dict[str, Any]:
-    components = episode.idle()
+def _refused(complaint: str, components: Mapping[str, float], call_id: str | None = None) -> dict[str, Any]:
     return {
+        "id": call_id,
         "tool": None,
         "outcome": "refused",
         "message": complaint,
         "notes": [],
-        "reward": sum(components.values()),
+        "reward": float(sum(components.values())),
         "reward_components": dict(components),
         "facts": {},
     }

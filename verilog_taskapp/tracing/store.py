@@ -1,6 +1,7 @@
 """Traces on disk: one JSON file each, written atomically, the oldest removed beyond a limit."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from pydantic_core import to_json
 
 MAX_TRACES = 10_000
 PRUNE_EVERY = 500
@@ -31,8 +33,9 @@ class TraceStore:
         if self._folder is None:
             return False
         try:
-            await asyncio.to_thread(self._write, self._folder, trace_id, orjson.dumps(trace, default=str))
-        except (OSError, TypeError) as error:
+            data = to_json(trace, fallback=str, inf_nan_mode="null")
+            await asyncio.to_thread(self._write, self._folder, trace_id, data)
+        except (OSError, ValueError) as error:
             self.failures += 1
             log.warning("a trace could not be stored: %s", error)
             return False
@@ -63,7 +66,11 @@ class TraceStore:
         self._saved += 1
 
     def _prune(self, folder: Path) -> None:
+        found = []
         with os.scandir(folder) as entries:
-            found = sorted((entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.name.endswith(".json"))
-        for _, path in found[: max(0, len(found) - MAX_TRACES)]:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # other processes remove the oldest, too
+                    if entry.name.endswith(".json"):
+                        found.append((entry.stat().st_mtime_ns, entry.path))
+        for _, path in sorted(found)[: max(0, len(found) - MAX_TRACES)]:
             Path(path).unlink(missing_ok=True)

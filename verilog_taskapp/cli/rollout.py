@@ -1,0 +1,123 @@
+"""``verilog-taskapp rollout``: one rollout from the shell, without a server."""
+
+import uuid
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from verilog_taskapp.cli.console import Exit, emit_json, fail, note, read_settings, run, stderr, stdout
+from verilog_taskapp.cli.options import DatasetOption, JsonOption, Split
+
+if TYPE_CHECKING:
+    from verilog_taskapp.contracts import RolloutRequest, RolloutResponse, RolloutStep
+    from verilog_taskapp.settings import Settings
+
+
+class HeuristicsChoice(StrEnum):
+    """How much the agent loop helps the model."""
+
+    FULL = "full"
+    GUIDANCE = "guidance"
+    OFF = "off"
+
+
+def rollout(
+    problem: Annotated[
+        str | None, typer.Option("--problem", metavar="ID", help="The problem; wins over the seed.", show_default=False)
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Chooses the problem.", show_default=False)] = None,
+    split: Annotated[
+        Split | None, typer.Option("--split", help="Part of the set that the seed chooses from.", show_default=False)
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Model name.", show_default=False)] = None,
+    inference_url: Annotated[
+        str | None,
+        typer.Option("--inference-url", metavar="URL", help="Chat-completions endpoint.", show_default=False),
+    ] = None,
+    dataset: DatasetOption = None,
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", min=1, max=25, help="Model turns.", show_default=False)
+    ] = None,
+    heuristics: Annotated[
+        HeuristicsChoice, typer.Option("--heuristics", help="Guidance and overrides of the agent loop.")
+    ] = HeuristicsChoice.FULL,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a model work on one problem and print what happened.
+
+    Whatever is not given comes from the settings. The exit status is 0 for an episode that ended, solved or not.
+    """
+    settings = read_settings(dataset=dataset)
+    from verilog_taskapp.contracts import RolloutRequest
+
+    request = RolloutRequest.model_validate(
+        {
+            "run_id": f"cli-{uuid.uuid4().hex[:12]}",
+            "env": {"seed": seed, "config": {"problem": problem, "split": split and split.value}},
+            "policy": {
+                "config": {
+                    "model": model,
+                    "inference_url": inference_url,
+                    "max_steps": max_steps,
+                    "heuristics": heuristics.value,
+                }
+            },
+            "ops": [],
+        }
+    )
+    from verilog_taskapp.rubric import RubricInvalid
+
+    try:
+        response = run(_run(settings, request))
+    except RubricInvalid as error:
+        fail(str(error), Exit.USAGE)
+    if as_json:
+        emit_json(response.model_dump(mode="json"))
+    else:
+        _print(response)
+
+
+async def _run(settings: "Settings", request: "RolloutRequest") -> "RolloutResponse":
+    from verilog_taskapp.app import open_services
+
+    async with open_services(settings) as services:
+        with stderr().status("the model is at work"):
+            return await services.rollouts.run(request)
+
+
+def _print(response: "RolloutResponse") -> None:
+    from rich.table import Table
+
+    out = stdout()
+    table = Table(box=None, pad_edge=False)
+    for name in ("step", "tool", "outcome", "reward", "what the tool said"):
+        table.add_column(name, no_wrap=name != "what the tool said", justify="right" if name == "reward" else "left")
+    trajectory = response.trajectories[0]
+    for number, step in enumerate(trajectory.steps, start=1):
+        told = _told(step)
+        table.add_row(
+            str(number),
+            ", ".join(call.tool_name for call in step.tool_calls) or "none",
+            told["outcome"],
+            f"{step.reward:+.2f}",
+            told["said"],
+        )
+    out.print(table)
+    details = response.metrics.details
+    facts: dict[str, Any] = trajectory.final.info.model_dump() if trajectory.final else {}
+    solved = "solved" if details.task_completed else "not solved"
+    ended = f", truncated: {details.stop_reason}" if details.truncated else ""
+    out.print(
+        f"\n{facts.get('problem', 'problem')}: {solved}{ended}; return {response.metrics.mean_return:.2f} in "
+        f"{response.metrics.num_steps} steps",
+        soft_wrap=True,
+    )
+    note(f"the model was {facts.get('policy_model')} at {facts.get('inference_url')}")
+
+
+def _told(step: "RolloutStep") -> dict[str, str]:
+    info = step.info.model_dump()
+    said = str(info.get("tool_result") or info.get("error") or "").strip()
+    first, _, rest = said.partition("\n")
+    return {"outcome": str(info.get("outcome") or "refused"), "said": f"{first} ..." if rest else first}
