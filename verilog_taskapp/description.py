@@ -1,5 +1,6 @@
 """What the service tells about itself: ``/task_info`` and ``/info``."""
 
+from dataclasses import asdict
 from typing import Any
 
 from verilog_taskapp import __version__
@@ -49,6 +50,7 @@ async def task_info(services: Services, seed: int, split: str | None = None) -> 
         "judge_reason": chosen.prepared.reason,
         "interface": [str(port) for port in chosen.prepared.ports],
         "tags": list(problem.tags),
+        "errata": [asdict(one) for one in problem.errata],
     }
     return TaskInfo.model_validate(fields)
 

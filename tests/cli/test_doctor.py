@@ -31,7 +31,7 @@ def test_keys_are_told_as_set_or_not(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("VERILOG_INFERENCE_KEY_ENVS", "MY_KEY,OTHER_KEY")
     monkeypatch.setenv("MY_KEY", "my-secret")
     outcome = cli("doctor", "--json")
-    assert "secret" not in outcome.stdout + outcome.stderr
+    assert "-secret" not in outcome.stdout + outcome.stderr
     found = checks(outcome.stdout)
     assert found["server key"]["detail"] == "set"
     told = {name: found[f"provider key {name}"]["detail"] for name in ("GROQ_API_KEY", "OPENAI_API_KEY", "MY_KEY")}
@@ -110,3 +110,18 @@ def test_versions_are_explained(major: int, legacy: bool, told: list[str]) -> No
     assert compiler.health == ("ok" if tools.supported else "warning")
     assert len(notes) == len(told)
     assert all(word in note.detail for word, note in zip(told, notes, strict=True))
+
+
+def test_the_sandbox_in_force_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "seccomp" in checks(cli("doctor", "--json").stdout)["sandbox"]["detail"]
+    monkeypatch.setenv("VERILOG_SANDBOX", "limits")
+    assert checks(cli("doctor", "--json").stdout)["sandbox"]["health"] == "warning"
+
+
+def test_what_is_recorded_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERILOG_MAX_INSTANCES", "2")
+    before = checks(cli("doctor", "--json").stdout)["golden traces"]["detail"]
+    assert before.startswith("0 public and 0 secret stimuli of 2 problems")
+    assert json.loads(cli("check", "--record", "--json").stdout)["secret_stimuli_recorded"] == 8
+    after = checks(cli("doctor", "--json").stdout)["golden traces"]["detail"]
+    assert after.startswith("2 public and 8 secret stimuli of 2 problems")

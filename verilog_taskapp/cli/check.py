@@ -19,14 +19,18 @@ def check(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Simulators at once.  \\[the number of cores]", show_default=False),
     ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Also record the secret stimuli of every usable problem now.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run every reference through its own testbench and report which problems are usable.
 
-    Results are kept in the cache. Unusable problems are reported, not errors; the exit status is 3 when some could
+    Results are kept in the cache, recordings too: without --record a problem's secret stimuli are recorded when they
+    are first needed. Unusable problems are reported, not errors; the exit status is 3 when some could
     not be checked through a fault of this machine.
     """
-    report = run(_check(read_settings(dataset=dataset, max_children=jobs)))
+    report = run(_check(read_settings(dataset=dataset, max_children=jobs), record=record))
     if as_json:
         emit_json(report)
     else:
@@ -36,20 +40,24 @@ def check(
         raise typer.Exit(Exit.NO_ANSWER)
 
 
-async def _check(settings: "Settings") -> dict[str, Any]:
+async def _check(settings: "Settings", *, record: bool) -> dict[str, Any]:
     from verilog_taskapp.environment.world import World, bench_of
     from verilog_taskapp.icarus.judge import Prepared
     from verilog_taskapp.problems.model import Problem
 
     found: dict[str, list[dict[str, str]]] = {"unusable": [], "classic": [], "failed": []}
-    golden = 0
+    golden = recorded = 0
     async with World.open(settings) as world:
         turn = asyncio.Semaphore(world.runner.children * 2)
 
         async def examine(problem: Problem) -> tuple[Problem, Prepared | EnvironmentFailed]:
+            nonlocal recorded
             async with turn:
                 try:
                     result: Prepared | EnvironmentFailed = await world.judge.prepare(bench_of(problem))
+                    if record and isinstance(result, Prepared):
+                        count = await world.judge.record_secrets(result)
+                        recorded += count
                 except EnvironmentFailed as error:
                     result = error
             bar.advance(counted)
@@ -71,6 +79,7 @@ async def _check(settings: "Settings") -> dict[str, Any]:
             "simulator": world.tools.version,
             "usable": golden + len(found["classic"]),
             "golden": golden,
+            "secret_stimuli_recorded": recorded,
             **found,
             "skipped": [{"id": row.id, "reason": row.reason} for row in world.problems.skipped],
             "errata": [

@@ -57,8 +57,9 @@ def doctor(dataset: DatasetOption = None, env_file: EnvFileOption = None, as_jso
 
 
 async def _examine(settings: "Settings") -> list[Finding]:
-    findings = [_python(), *await _simulator(settings), await asyncio.to_thread(_cache, settings.cache_dir)]
-    findings += await asyncio.to_thread(_problems, settings)
+    simulator, version = await _simulator(settings)
+    findings = [_python(), *simulator, await asyncio.to_thread(_cache, settings.cache_dir)]
+    findings += await asyncio.to_thread(_problems, settings, version)
     return findings + _keys(settings)
 
 
@@ -67,20 +68,30 @@ def _python() -> Finding:
     return Finding("python", "ok" if sys.version_info >= (3, 11) else "broken", version)
 
 
-async def _simulator(settings: "Settings") -> list[Finding]:
+async def _simulator(settings: "Settings") -> tuple[list[Finding], str | None]:
+    """The findings, and the simulator's version if it runs."""
+    from verilog_taskapp.icarus.confinement import confinement, described
     from verilog_taskapp.icarus.runner import Runner
     from verilog_taskapp.icarus.toolchain import find
 
     findings: list[Finding] = []
+    version: str | None = None
     try:
-        async with Runner(children=settings.max_children, scratch_root=settings.scratch_dir) as runner:
+        sandbox = await asyncio.to_thread(confinement, settings.sandbox, settings.iverilog)
+        health: Health = "warning" if sandbox is None else "ok"
+        findings.append(Finding("sandbox", health, described(settings.sandbox)))
+    except TaskAppError as error:
+        return [Finding("sandbox" if "sandbox" in error.message else "iverilog", "broken", error.message)], None
+    try:
+        async with Runner(children=settings.max_children, scratch_root=settings.scratch_dir, sandbox=sandbox) as runner:
             findings.append(Finding("scratch folder", "ok", str(runner.scratch.parent)))
             tools = await find(settings.iverilog, runner)
+            version = tools.version
             findings += _about(tools)
             findings.append(await _self_test(settings, runner, tools))
     except TaskAppError as error:
-        findings.append(Finding("scratch folder" if not findings else "iverilog", "broken", error.message))
-    return findings
+        findings.append(Finding("scratch folder" if len(findings) == 1 else "iverilog", "broken", error.message))
+    return findings, version
 
 
 def _about(tools: "Toolchain") -> list[Finding]:
@@ -134,7 +145,9 @@ def _cache(folder: Path) -> Finding:
     return Finding("cache folder", "ok", str(folder))
 
 
-def _problems(settings: "Settings") -> list[Finding]:
+def _problems(settings: "Settings", version: str | None) -> list[Finding]:
+    from verilog_taskapp.icarus.stimuli import PUBLIC, SecretPool
+    from verilog_taskapp.icarus.store import GoldenStore
     from verilog_taskapp.problems.load import load_problem_set
 
     findings = [_datasets_library(settings)]
@@ -147,7 +160,16 @@ def _problems(settings: "Settings") -> list[Finding]:
     errata = sum(bool(problem.errata) for problem in found)
     corrected = f", {errata} with errata" if errata else ""
     detail = f"{found.source}: {len(found)} problems ({sizes}){skipped}{corrected}"
-    return [*findings, Finding("problem set", "warning" if found.skipped else "ok", detail)]
+    findings.append(Finding("problem set", "warning" if found.skipped else "ok", detail))
+    if version is not None:
+        store = GoldenStore(settings.cache_dir, version)
+        secrets = SecretPool.load(settings.cache_dir)
+        keys = [problem.content_hash for problem in found]
+        public = sum(store.is_recorded(key, PUBLIC) for key in keys)
+        hidden = sum(store.is_recorded(key, secrets.draws(key, index)) for key in keys for index in range(secrets.size))
+        told = f"{public} public and {hidden} secret stimuli of {len(keys)} problems; the rest on first use"
+        findings.append(Finding("golden traces", "info", told))
+    return findings
 
 
 def _datasets_library(settings: "Settings") -> Finding:

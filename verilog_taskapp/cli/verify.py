@@ -123,15 +123,14 @@ async def _golden(world: "World", problem: "Problem", workspace: "Workspace", fe
     from verilog_taskapp.environment.feedback import facts, told
 
     chosen = await world.choose(problem_id=problem.id)
-    verdict = await world.judge.judge(chosen.prepared, workspace.files, workspace.sources)
-    compilation = verdict.compilation
-    messages = compilation.messages(world.settings.compile_message_chars) if compilation else ""
-    compile_s = compilation.wall_s if compilation else 0.0
+    compilation = await world.judge.compile(chosen.prepared, workspace.files, workspace.sources)
+    verdict = await world.judge.final(chosen.prepared, compilation)
+    messages = compilation.messages(world.settings.compile_message_chars)
     return {
         "problem": problem.id,
         **facts(verdict, feedback),
         "messages": messages.splitlines(),
-        "ms": round((verdict.wall_s + compile_s) * 1000, 3),
+        "ms": round((verdict.wall_s + compilation.wall_s) * 1000, 3),
         "told": told(verdict, feedback, world.settings.design_output_chars),
     }
 

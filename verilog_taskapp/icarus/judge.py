@@ -191,6 +191,17 @@ class Judge:
         await asyncio.to_thread(self._store.save_trace, prepared.bench.key, draws, recorded)
         return recorded
 
+    async def record_secrets(self, prepared: Prepared) -> int:
+        """Record all secret stimuli of a golden bench ahead of their use; returns how many there are.
+
+        Raises `ProblemUnusable` when one cannot be recorded, `EnvironmentFailed` for faults of ours.
+        """
+        if prepared.status != "golden":
+            return 0
+        for index in range(self.secrets.size):
+            await self.trace(prepared, self.secrets.draws(prepared.bench.key, index))
+        return self.secrets.size
+
     # --- judging a design
 
     async def compile(self, prepared: Prepared, files: Mapping[str, str], sources: tuple[str, ...]) -> Compilation:

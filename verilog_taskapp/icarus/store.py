@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import tempfile
+import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,14 @@ class GoldenStore:
         self._folder = root / "golden" / f"judge-{JUDGE_VERSION}-icarus-{simulator}" if root is not None else None
         self._recent: OrderedDict[tuple[str, int], GoldenTrace] = OrderedDict()
         self._recent_bytes = 0
+        self._lock = threading.Lock()
 
     def trace(self, key: str, draws: int) -> GoldenTrace | None:
         """A stored trace, if there is one."""
-        if (key, draws) in self._recent:
-            self._recent.move_to_end((key, draws))
-            return self._recent[key, draws]
+        with self._lock:
+            if (key, draws) in self._recent:
+                self._recent.move_to_end((key, draws))
+                return self._recent[key, draws]
         data = self._read(f"{key}-{draws}.trace")
         if data is None:
             return None
@@ -44,6 +47,11 @@ class GoldenStore:
             return None
         self._remember(key, draws, trace)
         return trace
+
+    def is_recorded(self, key: str, draws: int) -> bool:
+        """Whether a trace is stored, without reading it."""
+        name = f"{key}-{draws}.trace"
+        return self._folder is not None and (self._folder / name[:2] / name).is_file()
 
     def save_trace(self, key: str, draws: int, trace: GoldenTrace) -> None:
         """Keep a trace."""
@@ -64,12 +72,13 @@ class GoldenStore:
         self._write(f"{key}.json", json.dumps(facts).encode())
 
     def _remember(self, key: str, draws: int, trace: GoldenTrace) -> None:
-        self._recent[key, draws] = trace
-        self._recent.move_to_end((key, draws))
-        self._recent_bytes = sum(len(one.stimulus) + len(one.expected) for one in self._recent.values())
-        while self._recent_bytes > MEMORY_BYTES and len(self._recent) > 1:
-            _, dropped = self._recent.popitem(last=False)
-            self._recent_bytes -= len(dropped.stimulus) + len(dropped.expected)
+        with self._lock:
+            self._recent[key, draws] = trace
+            self._recent.move_to_end((key, draws))
+            self._recent_bytes = sum(len(one.stimulus) + len(one.expected) for one in self._recent.values())
+            while self._recent_bytes > MEMORY_BYTES and len(self._recent) > 1:
+                _, dropped = self._recent.popitem(last=False)
+                self._recent_bytes -= len(dropped.stimulus) + len(dropped.expected)
 
     def _read(self, name: str) -> bytes | None:
         if self._folder is None:
