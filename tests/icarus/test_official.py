@@ -144,7 +144,8 @@ async def test_a_design_can_talk_its_way_to_a_pass(flow: OfficialFlow) -> None:
 async def test_a_simulation_that_does_not_end_is_a_timeout(
     runner: Runner, tools: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(official, "RUN_WALL_S", 1.0)
+    monkeypatch.setattr(official, "RUN_CPU_S", 1.0)
+    monkeypatch.setattr(official, "RUN_WALL_FACTOR", 60.0)
     flow = OfficialFlow(runner, tools, Limits(cpu_s=5.0, wall_s=60.0))
     hung = made.as_design(made.GATES).replace("endmodule", "  reg c = 0; initial forever #0 c = ~c;\nendmodule")
     verdict = await flow.judge(made.GATES_BENCH, *made.one_file(hung))

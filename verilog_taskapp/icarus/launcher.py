@@ -38,6 +38,8 @@ SLOT_DIRECTORY = "slot-{pid}"
 OUT_PREFIX = "../out/"
 """How a job names a result file: seen from its ``job`` directory."""
 READ_CHUNK = 65536
+RESET_SIGNALS = tuple(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+"""Ignored by Python, by `main` or by whoever started the server (a shell's background job): children start afresh."""
 OUTPUT_KILL_FACTOR = 256
 """A child that writes this many times its output cap is stopped; up to there the surplus is read and dropped."""
 PR_SET_PDEATHSIG = 1
@@ -190,8 +192,8 @@ def exec_child(step: dict[str, Any], slot: "Slot", null: int, out: int, err: int
         os.dup2(null, 0)
         os.dup2(out, 1)
         os.dup2(err, 2)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)  # ignored by Python or by `main`, and a child would inherit that
+        for number in RESET_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
         set_limits(step)
         argv = step["argv"]
         if slot.sandbox is not None:
