@@ -24,7 +24,7 @@ Category = Literal[".", "S", "e", "0", "n", "w", "m", "c", "T", "p", "C", "R", "
 ROOT = "tb"
 """The bench's module that the official flow simulates, whatever the file holds."""
 RUN_CPU_S = 30.0
-"""The official recipe runs a simulation under ``timeout 30``; here it is CPU time, which a busy machine does not shorten."""
+"""The official recipe says ``timeout 30``; here it is CPU time, which a busy machine does not shorten."""
 RUN_WALL_FACTOR = 3.0
 TIMEOUT_LINE = "TIMEOUT"
 """What the recipe adds to the log of a simulation that it stopped; benches print the same word at their own limit."""
