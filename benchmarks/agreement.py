@@ -1,13 +1,15 @@
 """Mutants of reference designs, judged by the golden judge and by the published classic flow.
 
-    python benchmarks/agreement.py --dataset dir:PATH [--per-problem 3] [--limit 450] [--json FILE]
+    python benchmarks/agreement.py --dataset dir:PATH [--per-problem 5] [--limit 600] [--json FILE] [--against FILE]
 
 A mutant is the reference under the design's name with one small change to its text. The verdicts must be the same,
-except where errata or the secret stimulus explain the difference; every difference is listed.
+except where errata or the secret stimulus explain the difference; every difference is listed. `--against` compares the
+golden verdicts with those that an earlier run, with another simulator, wrote with `--json`.
 """
 
 import argparse
 import asyncio
+import hashlib
 import json
 import random
 import re
@@ -93,12 +95,18 @@ def mutants(problem: Problem, count: int, rng: random.Random) -> Iterator[Mutant
                 return
 
 
+def hash_of(text: str) -> str:
+    """A short name for a design."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
 async def compare(arguments: argparse.Namespace) -> int:
     """Judge all mutants both ways and print what was found; returns the number of unexplained differences."""
     settings = load_settings(dataset=arguments.dataset, errata=False)
-    rng = random.Random(arguments.seed)  # noqa: S311 - a reproducible choice, not a secret
+    rng = random.Random(arguments.seed)
     counts: Counter[str] = Counter()
     differences: list[Difference] = []
+    verdicts: dict[str, str] = {}
     async with World.open(settings) as world:
         limits = limits_of(settings, settings.compile_cpu_s)
         official = OfficialFlow(world.runner, world.tools, limits)
@@ -113,6 +121,7 @@ async def compare(arguments: argparse.Namespace) -> int:
                 golden = await world.judge.run(prepared, compilation)
                 final = await world.judge.final(prepared, compilation)
                 classic = await official.judge(bench_of(problem), files, sources)
+            verdicts[f"{problem.id}:{mutant.line}:{mutant.mutation}:{hash_of(mutant.text)}"] = final.reason
             counts["mutants"] += 1
             counts["golden pass" if golden.passed else "golden fail"] += 1
             counts["fails on the secret stimulus only"] += golden.passed and not final.passed
@@ -125,7 +134,11 @@ async def compare(arguments: argparse.Namespace) -> int:
             )
 
         usable = [one for one in world.problems if (await world.judge.prepare(bench_of(one))).usable]
-        chosen = [(one, mutant) for one in usable for mutant in mutants(one, arguments.per_problem, rng)]
+        chosen = [
+            (one, mutant)
+            for one in usable
+            for mutant in mutants(one, arguments.per_problem, random.Random(f"{arguments.seed} {one.id}"))
+        ]
         rng.shuffle(chosen)
         await asyncio.gather(*(judge(problem, mutant) for problem, mutant in chosen[: arguments.limit]))
     print(json.dumps(dict(counts), indent=1))
@@ -133,19 +146,30 @@ async def compare(arguments: argparse.Namespace) -> int:
         told = f"golden {one.golden}, classic {one.classic} {one.explanation}".rstrip()
         print(f"{one.problem_id}: {one.mutation} in line {one.line}: {told}")
     if arguments.json:
-        report = json.dumps({"counts": counts, "differences": [asdict(one) for one in differences]})
+        found = {"counts": counts, "differences": [asdict(one) for one in differences], "verdicts": verdicts}
+        report = json.dumps(found)
         await asyncio.to_thread(Path(arguments.json).write_text, report)
-    return sum(not one.explanation for one in differences)
+    unexplained = sum(not one.explanation for one in differences)
+    if arguments.against:
+        earlier = json.loads(await asyncio.to_thread(Path(arguments.against).read_text))["verdicts"]
+        shared = verdicts.keys() & earlier.keys()
+        other = [key for key in sorted(shared) if verdicts[key] != earlier[key]]
+        print(f"{len(shared)} designs judged by both simulators, {len(other)} verdicts differ")
+        for key in other:
+            print(f"{key}: {earlier[key]} there, {verdicts[key]} here")
+        unexplained += len(other)
+    return unexplained
 
 
 def main() -> None:
     """Read the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dataset", default="bundled")
-    parser.add_argument("--per-problem", type=int, default=3)
-    parser.add_argument("--limit", type=int, default=450)
+    parser.add_argument("--per-problem", type=int, default=5)
+    parser.add_argument("--limit", type=int, default=600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json")
+    parser.add_argument("--against")
     started = time.monotonic()
     unexplained = asyncio.run(compare(parser.parse_args()))
     print(f"{unexplained} unexplained differences, {time.monotonic() - started:.0f} s", file=sys.stderr)

@@ -118,8 +118,9 @@ def test_the_sandbox_in_force_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert checks(cli("doctor", "--json").stdout)["sandbox"]["health"] == "warning"
 
 
-def test_what_is_recorded_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_recorded_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERILOG_MAX_INSTANCES", "2")
+    monkeypatch.setenv("VERILOG_CACHE_DIR", str(tmp_path / "fresh"))
     before = checks(cli("doctor", "--json").stdout)["golden traces"]["detail"]
     assert before.startswith("0 public and 0 secret stimuli of 2 problems")
     assert json.loads(cli("check", "--record", "--json").stdout)["secret_stimuli_recorded"] == 8

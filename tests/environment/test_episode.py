@@ -283,8 +283,8 @@ async def test_messages_of_a_failed_compile_are_told_and_kept(begin: Begin) -> N
     await write(episode, BROKEN)
     result = await compile_(episode)
     line = "TopModule.v:4: error: Unable to bind wire/reg/memory `nothing' in `TopModule'"
-    assert result.message == f"compilation failed\n{line}"
-    assert result.observation.compile_status == f"Last compile: Failed\n{line}"
+    assert result.message.splitlines()[:2] == ["compilation failed", line]
+    assert result.observation.compile_status.splitlines()[:2] == ["Last compile: Failed", line]
     assert result.facts["failure"] == "errors"
     assert result.facts["diagnostics"] == [
         {"severity": "error", "file": "TopModule.v", "line": 4, "message": line.partition("error: ")[2]}
@@ -296,8 +296,8 @@ async def test_messages_are_cut_at_the_limit(begin: Begin) -> None:
     await write(episode, RIGHT.replace("endmodule", "".join(f"assign q{n} = w{n};\n" for n in range(40)) + "endmodule"))
     result = await compile_(episode)
     assert result.message.splitlines()[1].startswith("TopModule.v:5: error: ")
-    assert result.message.splitlines()[-1].endswith("more messages")
-    assert len(result.message) < 200
+    assert any(line.endswith("more messages") for line in result.message.splitlines())
+    assert result.message.count("error: ") == 1
 
 
 async def test_compiling_again_without_a_change_says_so_and_runs_nothing(
@@ -406,7 +406,7 @@ async def test_a_design_that_ends_the_simulation_is_told_so(begin: Begin) -> Non
     episode = await begin()
     await write(
         episode,
-        RIGHT.replace("initial", 'initial begin $display("Mismatches: 0 in 60 samples"); $finish; end\ninitial'),
+        RIGHT.replace("initial", 'initial begin $display("Mismatches: 0 in 60 samples"); #1 $fatal; end\ninitial'),
     )
     result = await simulate(episode)
     assert result.outcome == "failed"

@@ -1,5 +1,7 @@
 """What a verdict tells the policy, by level."""
 
+from dataclasses import replace
+
 import pytest
 
 from verilog_taskapp.environment.feedback import facts, headline, told
@@ -36,6 +38,15 @@ def test_only_the_waveform_shows_expected_values() -> None:
         assert "haa" not in told(FAILED, feedback, 0)
         assert "waveform" not in facts(FAILED, feedback)
     assert facts(FAILED, "waveform")["waveform"]["rows"][0]["expected"] == ("10101010", "1")
+
+
+def test_hints_are_told_with_all_feedback_but_the_verdict_alone() -> None:
+    hinted = replace(FAILED, hints=("q looks inverted.",))
+    for feedback in ("hints", "waveform"):
+        assert told(hinted, feedback, 0).splitlines()[3] == "hint: q looks inverted."
+        assert facts(hinted, feedback)["hints"] == ["q looks inverted."]
+    assert "inverted" not in told(hinted, "verdict", 0)
+    assert "hints" not in facts(hinted, "verdict")
 
 
 @pytest.mark.parametrize("feedback", ["verdict", "hints", "waveform"])

@@ -1,5 +1,6 @@
 """Designs that cheat, hang or eat memory; honest ones that look suspicious; and text as models write it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from tests.icarus import made
 from tests.icarus.test_verilog_eval import DATASET, benches
 from tests.support import simulators_in
 from verilog_taskapp.environment.normalize import normalize
+from verilog_taskapp.icarus.confinement import SandboxSetting, confinement
 from verilog_taskapp.icarus.judge import Judge
-from verilog_taskapp.icarus.runner import MIB, Limits, Runner
+from verilog_taskapp.icarus.runner import MIB, Job, Limits, Runner, Step
 from verilog_taskapp.icarus.toolchain import Toolchain
 from verilog_taskapp.icarus.verdict import Verdict
 
@@ -103,6 +105,40 @@ async def test_no_attack_passes(strict: Judge, boxed: Runner, scratch: Path) -> 
         check(name, await attack(name, strict))
         assert left_by_jobs(boxed.scratch) == [], name
         assert simulators_in(scratch) == {}, name
+
+
+REACHES_OUT = {"71_dumpfile_outside", "72_fopen_w_outside", "c7_writememh", "b0_proc_self_mem_rce"}
+"""They write to the host or take over the simulator: not to be tried where nothing holds them."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["bubblewrap", "limits"])
+async def test_no_attack_passes_in_another_sandbox(
+    level: SandboxSetting, tools: Toolchain, golden_cache: Path, scratch: Path
+) -> None:
+    if level == "bubblewrap" and shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    sandbox = confinement(level, str(tools.iverilog))
+    async with Runner(children=2, scratch_root=scratch, sandbox=sandbox) as runner:
+        if (
+            level == "bubblewrap"
+            and not (await runner.run(Job((Step((str(tools.vvp), "-V"), LIMITS),)))).last.succeeded
+        ):
+            pytest.skip("bubblewrap cannot make namespaces here")
+        cache = golden_cache / "attacks"
+        one = Judge(
+            runner, tools, compile_limits=LIMITS, run_limits=LIMITS, wall_factor=60.0, cache_dir=cache, gated=False
+        )
+        for name in DESIGNS:
+            if level == "limits" and name in REACHES_OUT:
+                continue
+            verdict = await attack(name, one)
+            if level == "limits":  # files of the host can be read there, as the setting's name says
+                assert name in EITHER or verdict.passed == (name in HONEST), (name, verdict.reason)
+            else:
+                check(name, verdict)
+            assert left_by_jobs(runner.scratch) == [], name
+            assert simulators_in(scratch) == {}, name
 
 
 @pytest.mark.parametrize("name", LEGIT)

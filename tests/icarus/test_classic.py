@@ -137,3 +137,12 @@ async def test_hidden_files_are_there_and_a_design_cannot_replace_them(judge: Ju
     verdict = await judge.judge(prepared, files, tuple(files))
     assert not verdict.passed
     assert "cannot be included" in told(verdict)
+
+
+async def test_a_bench_that_cannot_be_replayed_and_whose_reference_fails_is_unusable(judge: Judge) -> None:
+    wrong = made.CLOSED_LOOP_BENCH.testbench.replace("stats1", "board").replace(
+        "wire tb_match =", "wire tb_match = 0 &"
+    )
+    prepared = await judge.prepare(made.bench(made.HANDSHAKE, wrong))
+    assert prepared.status == "unusable"
+    assert prepared.reason.endswith("the reference fails its own testbench: 60 of 60 samples mismatch")

@@ -33,6 +33,7 @@ def by_signal(number: signal.Signals, cpu_s: float = 0.1, stderr: str = "") -> S
         (replace(ENDED, end="wall_limit", exit_code=None, signal=signal.SIGKILL, cpu_s=6.0), "time_limit"),
         # the simulator's own bugs
         (by_signal(signal.SIGSEGV), "crashed"),
+        (by_signal(signal.SIGSEGV, stderr="what():  std::bad_alloc"), "memory_limit"),
         (by_signal(signal.SIGABRT, stderr="Assertion failed"), "crashed"),
         (by_signal(signal.SIGFPE), "crashed"),
         (by_signal(signal.SIGILL), "crashed"),
@@ -47,6 +48,7 @@ def by_signal(number: signal.Signals, cpu_s: float = 0.1, stderr: str = "") -> S
         (replace(ENDED, exit_code=128 + signal.SIGKILL), "killed"),
         (replace(ENDED, exit_code=128 + signal.SIGABRT), "crashed"),
         (replace(ENDED, exit_code=128 + signal.SIGABRT, stderr="bad_alloc"), "memory_limit"),
+        (replace(ENDED, exit_code=128 + signal.SIGSEGV, stderr="bad_alloc"), "memory_limit"),
     ],
 )
 def test_each_end_has_one_cause(step: StepResult, expected: Cause) -> None:

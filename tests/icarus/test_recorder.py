@@ -278,3 +278,17 @@ def test_a_replay_bench_has_room_for_a_secret_stimulus_of_twice_the_rows(rows: i
     depth = replay_depth(rows)
     assert 2 * rows <= depth
     assert depth.bit_count() == 1
+
+
+async def test_a_reference_and_a_bench_find_their_hidden_files_by_plain_names(judge: Judge) -> None:
+    text = made.scored_text({"d": 4}, {"q": 4}, clocked=False).replace(
+        "endmodule", "wire [3:0] unused = `KEY;\nendmodule", 1
+    )
+    reference = '`include "key.vh"\nmodule RefModule(input [3:0] d, output [3:0] q); assign q = d ^ `KEY; endmodule\n'
+    bench = made.bench(reference, '`include "key.vh"\n' + text, hidden_files={"key.vh": "`define KEY 4'h5\n"})
+    prepared = await judge.prepare(bench)
+    assert (prepared.status, prepared.reason) == ("golden", "")
+    design = "module TopModule(input [3:0] d, output [3:0] q); assign q = d ^ {}; endmodule\n"
+    for key, passed in (("4'h5", True), ("`KEY", False)):
+        compilation = await judge.compile(prepared, *made.one_file(design.format(key)))
+        assert (await judge.final(prepared, compilation)).passed is passed

@@ -231,7 +231,7 @@ async def test_the_cpu_time_of_killed_grandchildren_is_counted(runner: Runner) -
     script = f"({FOR_EVER}) & ({FOR_EVER}) & wait"
     result = (await run(runner, shell(script, Limits(cpu_s=60.0, wall_s=1.0)))).last
     assert result.end == "wall_limit"
-    assert result.cpu_s > 0.3
+    assert result.cpu_s > 0.05  # two of them for a second, on a machine that may be busy
 
 
 # --- what a child leaves for us to collect
@@ -489,3 +489,11 @@ async def test_a_scratch_directory_that_vanishes_is_our_fault(runner: Runner) ->
     finally:
         moved.rename(runner.scratch)
     assert (await said(runner, "echo back")).stdout == "back\n"
+
+
+async def test_a_launcher_is_started_only_when_all_others_are_busy(runner: Runner, scratch: Path) -> None:
+    for _ in range(4):
+        await said(runner, ":")
+    assert len(launchers_in(scratch)) == 1
+    await asyncio.gather(*(said(runner, ":") for _ in range(4)))
+    assert len(launchers_in(scratch)) == 2

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from verilog_taskapp.icarus.compare import compare
 from verilog_taskapp.icarus.program import Port
 from verilog_taskapp.icarus.trace import GoldenTrace, Interface, build_trace
-from verilog_taskapp.icarus.waveform import Waveform, shown, waveform
+from verilog_taskapp.icarus.waveform import WIDEST, Waveform, WaveformRow, shown, waveform
 
 INTERFACE = Interface(
     (Port("clk", "input", 1), Port("address", "input", 6), Port("q", "output", 8), Port("valid", "output", 1)), -12, -12
@@ -121,3 +121,39 @@ def test_machines_get_bit_strings() -> None:
             }
         ],
     }
+
+
+def wide(expected: str, *actual: str) -> Waveform:
+    ports = (Port("d", "input", len(expected)),), (Port("q", "output", len(expected)),)
+    rows = [WaveformRow(n, n, (expected,), (expected,), (got,), (got != expected,)) for n, got in enumerate(actual)]
+    return Waveform(*ports, tuple(rows))
+
+
+def test_very_wide_values_are_shortened_around_the_digits_that_differ() -> None:
+    expected = f"{0x123456789ABCDEF << 448 | 0xFEDCBA:0510b}"
+    wrong = expected[:205] + "x" + expected[206:]
+    table = wide(expected, expected, wrong)
+    assert table.table().splitlines() == [
+        "sample time                            d            q exp            q got",
+        "     0    0 h0123456789ab...000000fedcba h0123...0...dcba h0123...0...dcba",
+        "     1    1 h0123456789ab...000000fedcba h0123...0...dcba h0123...X...dcba <",
+        "d is shortened, shown: bits 509:464, 47:0",
+        "q is shortened, shown: bits 509:496, 307:304, 15:0",
+    ]
+    assert table.to_json()["rows"][1]["actual"] == (wrong,)
+
+
+@given(st.integers(97, 600), st.data())
+def test_of_a_wide_value_the_first_differing_digits_are_shown(width: int, data: st.DataObject) -> None:
+    expected = data.draw(st.text("01", min_size=width, max_size=width))
+    actual = data.draw(st.text("01x", min_size=width, max_size=width))
+    lines = wide(expected, actual).table().splitlines()
+    q_expected, q_actual = lines[1].split()[3:5]
+    assert len(q_expected) == len(q_actual)
+    assert (q_expected != q_actual) == (expected != actual) == lines[1].endswith("<")
+    assert len(q_expected.replace("...", "")) <= 1 + WIDEST
+    assert lines[-1].startswith("q is shortened, shown: bits ")
+
+
+def test_values_of_96_bits_are_whole() -> None:
+    assert "..." not in wide("01" * 48, "10" * 48).table()

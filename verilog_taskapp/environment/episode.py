@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verilog_taskapp.environment.actions import TOOLS, ToolCall
-from verilog_taskapp.environment.feedback import facts, headline, hints, told
+from verilog_taskapp.environment.feedback import advice, facts, headline, hints, told
 from verilog_taskapp.environment.observation import Observation, Outcome, StepResult
 from verilog_taskapp.environment.rewards import Bonus, Ledger, Rewards
 from verilog_taskapp.environment.workspace import Refused, Workspace, stub
@@ -15,6 +15,9 @@ from verilog_taskapp.problems.model import Problem
 from verilog_taskapp.settings import Feedback
 
 _ARGUMENTS: Mapping[str, frozenset[str]] = {spec.name: frozenset(spec.parameters["properties"]) for spec in TOOLS}
+
+MAX_NOTES = 8
+"""Unknown arguments of one call that are named."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,9 @@ class Episode:
         if self.done:
             raise RuntimeError("the episode is over")
         ignored = sorted(name for name in call.arguments if name not in _ARGUMENTS[call.tool])
-        notes = tuple(f"{call.tool} has no argument {_quoted(name)}: ignored" for name in ignored)
+        notes = tuple(f"{call.tool} has no argument {_quoted(name)}: ignored" for name in ignored[:MAX_NOTES])
+        if len(ignored) > MAX_NOTES:
+            notes += (f"{len(ignored) - MAX_NOTES} further arguments were ignored",)
         try:
             match call.tool:
                 case "write_file":
@@ -169,6 +174,8 @@ class Episode:
             {"severity": one.severity, "file": one.file, "line": one.line, "message": one.message}
             for one in compilation.diagnostics[:50]
         ]
+        if compilation.hints:
+            found["hints"] = list(compilation.hints)
         bonus: Bonus | None = "compile_success" if compilation.succeeded else None
         return self._result(call, "ok" if compilation.succeeded else "failed", message, notes, bonus=bonus, found=found)
 
@@ -227,14 +234,17 @@ class Episode:
             self._chosen = chosen
             self._compile_status = "Last compile: Success"
             if not compiled.succeeded:
-                messages = compiled.messages(self.options.compile_message_chars)
-                self._compile_status = f"Last compile: Failed\n{messages}".rstrip()
+                self._compile_status = f"Last compile: Failed\n{self._messages(compiled)}".rstrip()
         return self._compiled
 
     def _compile_message(self, compilation: Compilation) -> str:
         told_sources = "" if self._chosen is None else f" ({', '.join(compilation.sources)})"
         head = "compilation succeeded" if compilation.succeeded else "compilation failed"
-        return f"{head}{told_sources}\n{compilation.messages(self.options.compile_message_chars)}".rstrip()
+        return f"{head}{told_sources}\n{self._messages(compilation)}".rstrip()
+
+    def _messages(self, compilation: Compilation) -> str:
+        messages = compilation.messages(self.options.compile_message_chars)
+        return f"{messages}\n{advice(compilation.hints)}".strip()
 
     def _result(
         self,

@@ -1,5 +1,6 @@
 """What a policy is told about a verdict. Expected values appear only in ``waveform`` feedback."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from verilog_taskapp.icarus.verdict import Verdict
@@ -31,7 +32,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def hints(verdict: Verdict) -> str:
-    """Which outputs mismatch, how often and where first; no expected values."""
+    """Which outputs mismatch, how often and where first, and what that may come from; no expected values."""
     lines = []
     for output in verdict.outputs:
         if output.mismatches:
@@ -41,7 +42,12 @@ def hints(verdict: Verdict) -> str:
             )
         else:
             lines.append(f"output {output.name} ({_bits(output.width)}): no mismatches")
-    return "\n".join(lines)
+    return "\n".join([*lines, advice(verdict.hints)]).rstrip()
+
+
+def advice(hints: Iterable[str]) -> str:
+    """Hints as lines of a message."""
+    return "\n".join(f"hint: {hint}" for hint in hints)
 
 
 def told(verdict: Verdict, feedback: Feedback, output_chars: int) -> str:
@@ -76,6 +82,8 @@ def facts(verdict: Verdict, feedback: Feedback) -> dict[str, Any]:
         "ms": round(verdict.wall_s * 1000, 3),
         "cpu_ms": round(verdict.cpu_s * 1000, 3),
     }
+    if feedback != "verdict" and verdict.hints:
+        found["hints"] = list(verdict.hints)
     if feedback == "waveform" and verdict.waveform is not None:
         found["waveform"] = verdict.waveform.to_json()
     return found

@@ -5,7 +5,7 @@ link, could reach. Each job gets its own fresh directory with a copy, and that i
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from verilog_taskapp.environment.normalize import normalize
@@ -19,6 +19,8 @@ NORMALIZED_FACTOR = 4
 """Text longer than this many times the limit is not even looked at: normalising may shorten it, but not to fit."""
 MAX_PATH_CHARS = 128
 MAX_DEPTH = 4
+MAX_NAMES_TOLD = 8
+"""File names that one refusal repeats."""
 
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
@@ -98,15 +100,22 @@ class Workspace:
         names = [clean_path(one) for one in sources]
         missing = [name for name in names if name not in self._files]
         if missing:
-            raise Refused(f"no such file in the workspace: {', '.join(missing)}")
+            raise Refused(f"no such file in the workspace: {_listed(missing)}")
         unusable = [name for name in names if not name.endswith(SOURCE_SUFFIXES)]
         if unusable:
-            raise Refused(f"only {' and '.join(SOURCE_SUFFIXES)} files are compiled, not {', '.join(unusable)}")
+            raise Refused(f"only {' and '.join(SOURCE_SUFFIXES)} files are compiled, not {_listed(unusable)}")
         return tuple(dict.fromkeys(names))
 
     def summary(self) -> str:
         """One line a file: its name and size."""
         return "\n".join(f"{name} ({len(text.encode())} bytes)" for name, text in sorted(self._files.items()))
+
+
+def _listed(names: Iterable[str]) -> str:
+    """The first few of them; a policy may name thousands."""
+    different = list(dict.fromkeys(names))
+    more = len(different) - MAX_NAMES_TOLD
+    return ", ".join(different[:MAX_NAMES_TOLD]) + (f" and {more} more" if more > 0 else "")
 
 
 def stub(top: str, prompt: str) -> str:

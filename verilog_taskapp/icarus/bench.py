@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+HIDDEN_FOLDER = "vt_hidden"
+"""Where a problem's further files lie in a job's directory."""
 _DUMPS = re.compile(r"\$dump(?:file|vars|on|off|all|flush|limit)\b\s*(?:\([^;]*?\)\s*)?;")
 
 
@@ -26,7 +28,6 @@ class Bench:
 
     BENCH_FILE = "vt_bench.sv"
     REFERENCE_FILE = "vt_reference.sv"
-    HIDDEN_FOLDER = "vt_hidden"
 
     @property
     def quiet_testbench(self) -> str:
@@ -40,7 +41,7 @@ class Bench:
     @property
     def hidden_paths(self) -> Mapping[str, str]:
         """The hidden files by their place in a job's directory."""
-        return {f"{self.HIDDEN_FOLDER}/{name}": text for name, text in self.hidden_files.items()}
+        return {f"{HIDDEN_FOLDER}/{name}": text for name, text in self.hidden_files.items()}
 
     @property
     def hidden_sources(self) -> tuple[str, ...]:

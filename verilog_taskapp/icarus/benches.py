@@ -154,10 +154,10 @@ def replay_bench(interface: Interface, top: str, depth: int, clock_start: str) -
 
     The number of rows comes at run time (``+vt_rows=N``, at most `depth`), so that one compiled program serves
     several stimuli. `clock_start` holds the clocks' values at time 0, one character each: given as declaration
-    initialisers they make no edge. After the module the bench's own time scale is set again: it then holds for the
-    design's files. At each row the outputs are written first, as they were before anything of that instant happened;
-    then the clocks change (blocking), then all other inputs (non-blocking). An early row changes the other inputs
-    before the clocks instead.
+    initialisers they make no edge. The module's end has its label, because a design's file could begin with one. After
+    it the bench's own time scale is set again: it then holds for the design's files. At each row the outputs are
+    written first, as they were before anything of that instant happened; then the clocks change (blocking), then all
+    other inputs (non-blocking). An early row changes the other inputs before the clocks instead.
     """
     declarations, drives, early, connections = [], [], [], []
     low = interface.input_bits
@@ -193,6 +193,6 @@ def replay_bench(interface: Interface, top: str, depth: int, clock_start: str) -
         + f'      if (vt_row[{width - 1}]) $fdisplay(vt_fd, "%b", {outputs});\n'
         + (f"      if (vt_row[{width - 2}]) begin{''.join(early)} end\n" if early else "")
         + "".join(drives)
-        + "    end\n    $fclose(vt_fd);\n    $finish(0);\n  end\nendmodule\n"
+        + f"    end\n    $fclose(vt_fd);\n    $finish(0);\n  end\nendmodule : {REPLAY_ROOT}\n"
         + timescale(interface.unit, interface.precision)
     )

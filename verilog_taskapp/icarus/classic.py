@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from verilog_taskapp.icarus import benches, gate
-from verilog_taskapp.icarus.bench import Bench
+from verilog_taskapp.icarus.bench import HIDDEN_FOLDER, Bench
 from verilog_taskapp.icarus.benches import PROGRAM_FILE
 from verilog_taskapp.icarus.compiler import Compiler
 from verilog_taskapp.icarus.diagnostics import Diagnostic
@@ -24,6 +24,9 @@ from verilog_taskapp.icarus.verdict import REASONS, Compilation, Reason, Verdict
 
 TRANSCRIPT_BYTES = 1024**2
 MISMATCHES = re.compile(r"^Mismatches: (\d+) in (\d+) samples\s*$", re.M)
+
+# Found alone and not under the bench, or the other way round: by that a design could tell which of them it is.
+_STRAY_OVERRIDE = Diagnostic("error", "a defparam without a target is not allowed in a design judged by this testbench")
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,18 @@ class ClassicJudge:
                 for name in sorted(gate.driven_inputs(alone.program))
             ),
         ]
+        if gate.has_switches(alone.program):
+            refused.append(
+                Diagnostic("error", "a design that is judged by this testbench may not have switches (tran)")
+            )
+        if alone.stray_override:
+            refused.append(_STRAY_OVERRIDE)
         if refused:
             return Compilation(sources, None, "errors", tuple(refused), {}, alone.cpu_s, alone.wall_s), "exit_status"
-        return await self._compile_with_bench(bench, facts, files, sources)
+        whole, why = await self._compile_with_bench(bench, facts, files, sources)
+        if whole.stray_override and whole.program is not None:
+            return replace(whole, program=None, failure="errors", diagnostics=(_STRAY_OVERRIDE,)), "exit_status"
+        return whole, why
 
     async def run(
         self, bench: Bench, baseline: ClassicBaseline, compilation: Compilation, limits: Limits
@@ -180,7 +192,7 @@ class ClassicJudge:
 
     def _names(self, bench: Bench, files: Mapping[str, str]) -> list[Diagnostic]:
         hidden = _hidden_modules(bench)
-        places = (benches.JUDGE_FOLDER, bench.HIDDEN_FOLDER)
+        places = (benches.JUDGE_FOLDER, HIDDEN_FOLDER, *bench.hidden_files)
         return [
             *(
                 _belongs_to_the_bench(name, file)

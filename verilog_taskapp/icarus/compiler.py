@@ -1,5 +1,6 @@
 """Compiling a model's files with a bench, and telling the model what is wrong in its own terms."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -10,6 +11,7 @@ from verilog_taskapp.icarus.benches import PROGRAM_FILE
 from verilog_taskapp.icarus.diagnostics import Diagnostic, for_the_model, missing_top, parse, port_problems
 from verilog_taskapp.icarus.execution import Run, run_fairly
 from verilog_taskapp.icarus.faults import Cause
+from verilog_taskapp.icarus.hints import compile_hints
 from verilog_taskapp.icarus.program import Port, modules
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
 from verilog_taskapp.icarus.toolchain import Toolchain
@@ -19,6 +21,8 @@ PROGRAM_BYTES = 64 * 1024**2
 """A compiled program larger than this counts as the file limit."""
 DATA_SUFFIXES = (".mem", ".hex", ".dat", ".txt")
 """Files that a design may read at run time."""
+
+_STRAY_OVERRIDE = re.compile(r"warning: (?:Scope of|parameter) .* not found")
 
 _FAILURES: dict[Cause, FailedCompile] = {
     "ok": "errors",
@@ -76,7 +80,7 @@ class Compiler:
         elif good and program is not None:
             found = next((one for one in modules(program) if one.path == instance), None)
             diagnostics += port_problems(ports, found.ports, top) if found is not None else ()
-        elif hidden or not any(one.severity == "error" for one in diagnostics):
+        elif run.cause in ("ok", "exit_status") and (hidden or not any(one.severity == "error" for one in diagnostics)):
             diagnostics = await self._explain(top, ports, files, sources, diagnostics)
         failure = None if good else _FAILURES[run.cause]
         if not good and not refused and run.cause == "ok" and program is not None:
@@ -91,6 +95,9 @@ class Compiler:
             run.step.cpu_s,
             run.step.wall_s,
             hashlib.sha256(json.dumps([sorted(files.items()), sources]).encode()).hexdigest(),
+            run.step.output_cut or _STRAY_OVERRIDE.search(run.step.stderr + run.step.stdout) is not None,
+            hints=await asyncio.to_thread(compile_hints, diagnostics, files, sources, top, self._tools.major),
+            texts={name: files[name] for name in sources if name in files},
         )
         # A compiler that fails without naming a place in a source may itself be what is broken.
         explained = good or bool(refused) or any(one.severity == "error" and one.file is not None for one in said)

@@ -13,7 +13,10 @@ _LOCATED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<text>.*)$")
 _MISSING_MODULE = re.compile(r"^\s+(?P<module>\S+) referenced \d+ times\.$")
 _SUMMARY = re.compile(
     r"^(\d+ error\(s\) during elaboration\.|Elaboration failed|Preprocessor failed with \d+ errors?\.|I give up\."
-    r"|\*\*\*.*|.*These modules were missing:|: Perhaps ``-s .*)$"
+    r"|\*\*\*.*|.*These modules were missing:|: Perhaps ``-s .*"
+    # how a pass of the compiler ended: the cause of the end says it
+    r"|terminate called after throwing .*|what\(\): .*"
+    r"|(CPU time limit exceeded|File size limit exceeded|Segmentation fault|Aborted|Killed)( \(core dumped\))?)$"
 )
 _UNKNOWN_ROOT = re.compile(r'^Unable to find the root module "(?P<module>.*)" in the Verilog source\.$')
 _JUDGE_PLACE = re.compile(r"(?:\./)?\.judge/[\w./]+(?::\d+)?")

@@ -40,9 +40,7 @@ def cause(step: StepResult, limits: Limits) -> Cause:
         return "file_limit"
     if step.signal == signal.SIGKILL:
         return "killed"
-    if step.signal == signal.SIGABRT and step.max_rss_bytes > 0 and _mentions_memory(step):
-        return "memory_limit"
-    return "crashed"
+    return "memory_limit" if _mentions_memory(step) else "crashed"
 
 
 def _of_exit_status(step: StepResult) -> Cause:
@@ -52,11 +50,13 @@ def _of_exit_status(step: StepResult) -> Cause:
     by_signal: dict[int, Cause] = {
         128 + signal.SIGXCPU: "time_limit",
         128 + signal.SIGXFSZ: "file_limit",
-        128 + signal.SIGABRT: "memory_limit" if _mentions_memory(step) else "crashed",
-        128 + signal.SIGSEGV: "crashed",
         128 + signal.SIGKILL: "killed",
     }
-    return by_signal.get(step.exit_code or 0, "memory_limit" if _mentions_memory(step) else "exit_status")
+    if found := by_signal.get(step.exit_code or 0):
+        return found
+    if _mentions_memory(step):
+        return "memory_limit"
+    return "crashed" if step.exit_code in (128 + signal.SIGABRT, 128 + signal.SIGSEGV) else "exit_status"
 
 
 def _mentions_memory(step: StepResult) -> bool:

@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from verilog_taskapp.icarus.program import modules
 
-_CALL = re.compile(r'^\s*(?:%vpi_(?:call|func)\S*|[\w.]*\s*\.sfunc\S*)\s.*?"(\$[^"]+)"', re.M)
+_CALL = re.compile(r'^\s*(?:%vpi_(?:call|func)\S*|\S*\s*\.sfunc\S*)\s.*?"(\$[^"]+)"', re.M)
 _DRIVEN = re.compile(r'^v\w+ \.net\S* "([^"]+)".*; +(?:alias, +)?[1-9]\d* drivers', re.M)
-_NOT_CODE = re.compile(r'(\\\S+)|//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"', re.S)
+_NOT_CODE = re.compile(r'(\\[^ \t\b\f\r\n]+)|//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"', re.S)
 _FORCING = re.compile(r"^\s*%(force|cassign|release|deassign)", re.M)
+_SWITCHED = re.compile(r"^I\w+ \.island tran", re.M)
 
 _PURE_NAMES = """
     abs acos acosh asin asinh atan atan2 atanh bits bitstoreal bitstoshortreal ceil clog2 cos cosh
@@ -28,11 +29,12 @@ ALLOWED_CALLS = PURE_CALLS | frozenset(
         *(f"{task}{base}" for task in ("display", "write", "strobe", "monitor") for base in ("", "b", "o", "h")),
         *("error", "warning", "info", "timeformat", "printtimescale", "monitoron", "monitoroff"),
         *("sformat", "sformatf", "swrite", "swriteb", "swriteo", "swriteh", "sscanf"),
-        *("random", "urandom", "urandom_range", "readmemb", "readmemh", "finish", "fatal"),
+        *("random", "urandom", "urandom_range", "readmemb", "readmemh", "fatal"),
     )
 )
-"""What a design may call under the golden judge: printing is harmless there, ending early only fails, and the sandbox
-keeps ``$readmem`` to the workspace's files. The list exists for clear messages; the verdict does not rest on it."""
+"""What a design may call under the golden judge: printing is harmless there, and the sandbox keeps ``$readmem`` to the
+workspace's files. Ending the simulation (``$finish``, ``$stop``) is the bench's business. The list exists for clear
+messages; the verdict does not rest on it."""
 
 BENCH_CALLS: Mapping[str, int] = MappingProxyType(
     {"$value$plusargs": 1, "$readmemb": 1, "$fopen": 1, "$fdisplay": 1, "$fclose": 1, "$finish": 1}
@@ -68,6 +70,11 @@ def driven_inputs(program: bytes) -> frozenset[str]:
         return frozenset()
     body = text[start : end if (end := text.find("\nS_", start)) > 0 else len(text)]
     return frozenset(_DRIVEN.findall(body)) & {port.name for port in root.ports if port.direction == "input"}
+
+
+def has_switches(program: bytes) -> bool:
+    """Whether a program joins nets in both directions (``tran`` and its kin): then nobody can tell who drives what."""
+    return _SWITCHED.search(program.decode("utf-8", "replace")) is not None
 
 
 def declared_modules(text: str) -> frozenset[str]:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from verilog_taskapp.errors import EnvironmentFailed, ProblemUnusable
 from verilog_taskapp.icarus import benches
+from verilog_taskapp.icarus.behaviour import behaviour_hints, code_of
 from verilog_taskapp.icarus.bench import Bench
 from verilog_taskapp.icarus.benches import (
     PROGRAM_FILE,
@@ -25,10 +26,11 @@ from verilog_taskapp.icarus.benches import (
     STIMULUS_FILE,
 )
 from verilog_taskapp.icarus.classic import ClassicBaseline, ClassicJudge
-from verilog_taskapp.icarus.compare import compare
+from verilog_taskapp.icarus.compare import Comparison, compare
 from verilog_taskapp.icarus.compiler import Compiler
 from verilog_taskapp.icarus.execution import run_fairly
 from verilog_taskapp.icarus.faults import NEEDS_CANARY, Cause
+from verilog_taskapp.icarus.processes import clock_edges
 from verilog_taskapp.icarus.program import Port
 from verilog_taskapp.icarus.recorder import (
     BenchFacts,
@@ -37,6 +39,7 @@ from verilog_taskapp.icarus.recorder import (
     Recorder,
     replay_depth,
 )
+from verilog_taskapp.icarus.relations import Relation, relations
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step, StepResult
 from verilog_taskapp.icarus.stimuli import PUBLIC, SecretPool
 from verilog_taskapp.icarus.store import GoldenStore
@@ -243,6 +246,8 @@ class Judge:
                 raise ProblemUnusable(prepared.reason)
             limits = self._limits(prepared.bench.run_cpu_s, prepared.baseline.cpu_s)
             verdict, why = await self._classic.run(prepared.bench, prepared.baseline, compilation, limits)
+            if verdict.reason == "mismatch":
+                verdict = replace(verdict, hints=await asyncio.to_thread(_advice, compilation))
         else:
             verdict, why = await self._replay(prepared, facts.interface, compilation, draws)
         # A result that is cut off is the design's doing, or that of a full disk.
@@ -264,7 +269,7 @@ class Judge:
         except ProblemUnusable as error:
             log.warning("bench %s: no secret stimulus with %d draws: %s", prepared.bench.key[:12], draws, error.message)
             return public
-        return public if hidden.passed else replace(hidden, waveform=None)
+        return public if hidden.passed else replace(hidden, waveform=None, hints=())
 
     async def judge(
         self, prepared: Prepared, files: Mapping[str, str], sources: tuple[str, ...], draws: int = PUBLIC
@@ -298,9 +303,13 @@ class Judge:
         actual = run.files.get(RESULT_FILE, b"")
         comparison = await asyncio.to_thread(compare, trace, actual)
         shown = None
+        advice: tuple[str, ...] = ()
         if not comparison.passed:
             shown = await asyncio.to_thread(waveform, trace, actual, comparison, self._waveform_rows)
-        return from_comparison(comparison, shown, said, cpu_s=cpu_s, wall_s=wall_s), run.cause
+            if comparison.malformation is None:
+                advice = await asyncio.to_thread(_advice, compilation, trace, actual, comparison)
+        verdict = from_comparison(comparison, shown, said, cpu_s=cpu_s, wall_s=wall_s)
+        return replace(verdict, hints=advice), run.cause
 
     def _limits(self, own_cpu_s: float | None, reference_cpu_s: float) -> Limits:
         cpu_s = own_cpu_s or max(self._run_limits.cpu_s, RUN_FACTOR * reference_cpu_s)
@@ -317,6 +326,20 @@ class Judge:
             raise EnvironmentFailed(
                 "the simulator failed, and it fails on the reference too", stage="verdict", retryable=True
             ) from error
+
+
+def _advice(
+    compilation: Compilation,
+    trace: GoldenTrace | None = None,
+    actual: bytes = b"",
+    comparison: Comparison | None = None,
+) -> tuple[str, ...]:
+    """Hints for a run that came to its end and mismatches."""
+    code = code_of(compilation.texts, compilation.sources)
+    found: tuple[Relation, ...] = ()
+    if trace is not None and comparison is not None:
+        found = relations(trace, actual, comparison, clock_edges(code))
+    return behaviour_hints(compilation.diagnostics, code, found)
 
 
 def _own_words(step: StepResult, top: str) -> str:

@@ -142,17 +142,31 @@ class Slot:
 
     def clear(self) -> None:
         """Remove everything of the job."""
-        shutil.rmtree(self.job, ignore_errors=True)
+        remove_tree(self.job)
         with os.scandir(self.out) as left:
             for entry in left:
                 if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path, ignore_errors=True)
+                    remove_tree(entry.path)
                 else:
                     os.unlink(entry.path)
 
     def remove(self) -> None:
         """Remove the slot itself."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder with all that is in it: folders without permissions too, which only root could just delete."""
+    shutil.rmtree(path, ignore_errors=True)
+    if os.path.isdir(path):
+        with suppress(OSError):
+            os.chmod(path, 0o700)
+            for folder, names, _ in os.walk(path):
+                for name in names:  # before the walk goes into them
+                    place = os.path.join(folder, name)
+                    if not os.path.islink(place):
+                        os.chmod(place, 0o700)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _load_sandbox(confinement: dict[str, Any], slot: str) -> Any:

@@ -221,7 +221,7 @@ class Recorder:
         job = Job(
             steps=(
                 Step(
-                    self._tools.compile_argv(sources, PROGRAM_FILE, roots=(REPLAY_ROOT,)),
+                    self._tools.compile_argv(sources, PROGRAM_FILE, roots=(REPLAY_ROOT,), legacy_bench=True),
                     self._limits,
                     PROGRAM_FILE,
                     "compile",

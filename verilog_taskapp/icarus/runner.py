@@ -214,7 +214,7 @@ class Runner:
         self.children = children or os.cpu_count() or 1
         self._confinement = sandbox
         self._scratch_root = scratch_root
-        self._idle: asyncio.Queue[_Launcher | None] = asyncio.Queue()
+        self._idle: asyncio.Queue[_Launcher | None] = asyncio.LifoQueue()  # one that is running before one to start
         self._all: set[_Launcher] = set()
         self._running: dict[asyncio.Task[Any] | None, _Launcher] = {}
         self._cancelled: set[asyncio.Task[Any] | None] = set()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verilog_taskapp.errors import EnvironmentFailed
+from verilog_taskapp.icarus.bench import HIDDEN_FOLDER
 from verilog_taskapp.icarus.location import locate
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
 
@@ -42,9 +43,10 @@ class Toolchain:
     ) -> tuple[str, ...]:
         """The command line that compiles `sources` (relative to the working directory) into `output`.
 
-        `legacy_bench` accepts names used before their declaration, where this version refuses them by default and can.
+        `legacy_bench` is for a problem's own bench: its hidden files are found by their plain names, and names used
+        before their declaration are accepted where this version refuses them by default and can.
         """
-        flags = list(COMMON_FLAGS)
+        flags = [*COMMON_FLAGS, *(("-I", HIDDEN_FOLDER) if legacy_bench else ())]
         if legacy_bench and self.accepts_legacy_flags:
             flags += LEGACY_BENCH_FLAGS
         for root in roots:

@@ -4,7 +4,7 @@ A verdict is pass or fail. That there is no verdict is an exception (`Environmen
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from verilog_taskapp.icarus.compare import Comparison, OutputComparison
@@ -54,6 +54,12 @@ class Compilation:
     wall_s: float
     fingerprint: str = ""
     """SHA-256 (hex) over the design's files and which of them are compiled."""
+    stray_override: bool = False
+    """A ``defparam`` found no target, or there were too many messages to tell."""
+    hints: tuple[str, ...] = ()
+    """Short advice on the diagnostics; see `verilog_taskapp.icarus.hints`."""
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The compiled source files."""
 
     @property
     def succeeded(self) -> bool:
@@ -92,6 +98,8 @@ class Verdict:
     wall_s: float = 0.0
     detail: str = ""
     """For people: what was rejected, or how the run ended."""
+    hints: tuple[str, ...] = ()
+    """Short advice on a failure, without expected values; see `verilog_taskapp.icarus.behaviour`."""
 
     @property
     def share_of_outputs(self) -> float:

@@ -1,0 +1,1 @@
+package vt_names; localparam vt_first = 4; endpackage

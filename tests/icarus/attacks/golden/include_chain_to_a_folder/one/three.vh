@@ -1,0 +1,4 @@
+`include "one"
+`include ".."
+`include "/dev/null"
+`include "values.mem"

@@ -1,0 +1,3 @@
+module TopModule(input clk, input [7:0] d, output reg [7:0] q);
+  initial q = 0;
+endmodule
