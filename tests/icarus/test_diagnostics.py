@@ -152,6 +152,14 @@ async def test_warnings_about_the_designs_own_code_are_kept(judge: Judge) -> Non
     )
 
 
+async def test_a_success_has_no_errors_whatever_the_compiler_calls_its_messages(judge: Judge) -> None:
+    design = HEADER + "always_comb unique case (d[1:0]) 2'd0: q = d; default: q = ~d; endcase\nendmodule\n"
+    compilation = await messages(judge, design)
+    assert compilation.succeeded
+    assert not any(one.severity == "error" for one in compilation.diagnostics)
+    assert all("warning: not supported by this simulator: " in line for line in lines(compilation))
+
+
 async def test_an_error_in_an_included_file_names_that_file(judge: Judge) -> None:
     compilation = await messages(judge, '`include "body.vh"\n', body_vh=HEADER + "\nnonsense here\nendmodule\n")
     assert lines(compilation)[0] == "body.vh:4: error: syntax error"
@@ -218,6 +226,26 @@ Elaboration failed
             3,
         ),
         Diagnostic("error", "q is not a valid l-value in top. q is declared here as wire.", "TopModule.v", 4),
+    )
+
+
+def test_messages_in_the_forms_of_each_version_are_read() -> None:
+    text = """TopModule.v:2 Warning: Extra digits given for sized hex constant.
+TopModule.v:5: error: Part select is out of range.
+TopModule.v:5       : This MSB expression is not constant.
+vvp.tgt sorry: Case unique/unique0 qualities are ignored.
+:0: sorry: constant selects in always_* processes are not fully supported.
+internal error: NetProc::nex_input not implemented
+warning: Some modules have no timescale.
+"""
+    unsupported = "not supported by this simulator: "
+    assert parse(text) == (
+        Diagnostic("warning", "Extra digits given for sized hex constant.", "TopModule.v", 2),
+        Diagnostic("error", "Part select is out of range. This MSB expression is not constant.", "TopModule.v", 5),
+        Diagnostic("error", unsupported + "Case unique/unique0 qualities are ignored."),
+        Diagnostic("error", unsupported + "constant selects in always_* processes are not fully supported."),
+        Diagnostic("error", "NetProc::nex_input not implemented"),
+        Diagnostic("warning", "Some modules have no timescale."),
     )
 
 

@@ -8,7 +8,14 @@ from collections.abc import Mapping
 
 from verilog_taskapp.icarus import gate
 from verilog_taskapp.icarus.benches import PROGRAM_FILE
-from verilog_taskapp.icarus.diagnostics import Diagnostic, for_the_model, missing_top, parse, port_problems
+from verilog_taskapp.icarus.diagnostics import (
+    Diagnostic,
+    for_the_model,
+    missing_top,
+    of_a_success,
+    parse,
+    port_problems,
+)
 from verilog_taskapp.icarus.execution import Run, run_fairly
 from verilog_taskapp.icarus.faults import Cause
 from verilog_taskapp.icarus.hints import compile_hints
@@ -78,6 +85,7 @@ class Compiler:
             diagnostics = tuple(Diagnostic("error", f"{call} is not allowed in a design") for call in refused)
             good = False
         elif good and program is not None:
+            diagnostics = of_a_success(diagnostics)
             found = next((one for one in modules(program) if one.path == instance), None)
             diagnostics += port_problems(ports, found.ports, top) if found is not None else ()
         elif run.cause in ("ok", "exit_status") and (hidden or not any(one.severity == "error" for one in diagnostics)):

@@ -9,7 +9,9 @@ from verilog_taskapp.icarus.program import Port
 
 Severity = Literal["error", "warning", "note"]
 
-_LOCATED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<text>.*)$")
+_LOCATED = re.compile(r"^(?P<file>[^\s:][^:\n]*)?:(?P<line>\d+)(?:: | (?=[A-Za-z]+: )|\s+(?=: ))(?P<text>.*)$")
+"""Not every message has the colon after the line: Icarus 11 writes ``f.v:2 Warning: ...`` and ``f.v:2     : more``."""
+_SEVERITY = re.compile(r"(?:vvp\.tgt )?(?P<word>error|warning|sorry|internal error): ?", re.IGNORECASE)
 _MISSING_MODULE = re.compile(r"^\s+(?P<module>\S+) referenced \d+ times\.$")
 _SUMMARY = re.compile(
     r"^(\d+ error\(s\) during elaboration\.|Elaboration failed|Preprocessor failed with \d+ errors?\.|I give up\."
@@ -43,35 +45,52 @@ def parse(text: str) -> tuple[Diagnostic, ...]:
     for line in text.split("\n"):
         located = _LOCATED.match(line)
         if located:
-            _add_located(found, located["file"].removeprefix("./"), int(located["line"]), located["text"])
+            _add_located(found, located["file"], int(located["line"]), located["text"])
         elif missing := _MISSING_MODULE.match(line):
             message = f"Unknown module type: {missing['module']}"
             if not any(one.message == message for one in found):
                 found.append(Diagnostic("error", message))
         elif line.strip():
-            message = re.sub(r"^(error|warning): ", "", line.strip(), flags=re.I)
-            severity: Severity = "warning" if line.lower().lstrip().startswith("warning") else "error"
+            severity, message = _severity(line.strip())
             if not _SUMMARY.match(message):
                 found.append(Diagnostic(severity, _SERVER_PATH.sub("", message)))
     return tuple(dict.fromkeys(found))
 
 
-def _add_located(found: list[Diagnostic], file: str, number: int, text: str) -> None:
+def _add_located(found: list[Diagnostic], file: str | None, number: int, text: str) -> None:
     if re.match(r"\s*: ", text):
         if found:
             last = found[-1]
             joined = f"{last.message} {text.strip().removeprefix(':').strip()}"
             found[-1] = Diagnostic(last.severity, joined, last.file, last.line)
         return
-    severity: Severity = "error"
-    for word in ("error", "warning", "sorry"):
-        if text.lower().startswith(f"{word}: "):
-            severity = "warning" if word == "warning" else "error"
-            text = text[len(word) + 2 :].strip()
-            if word == "sorry":
-                text = f"not supported by this simulator: {text}"
-            break
-    found.append(Diagnostic(severity, text, file, number))
+    severity, message = _severity(text)
+    if file is None:  # ``:0: sorry: ...``: the place of something that the compiler made itself
+        found.append(Diagnostic(severity, _SERVER_PATH.sub("", message)))
+    else:
+        found.append(Diagnostic(severity, message, file.removeprefix("./"), number))
+
+
+def _severity(text: str) -> tuple[Severity, str]:
+    """How bad a message is by its first word, and the rest of it; without such a word it is an error."""
+    named = _SEVERITY.match(text)
+    if named is None:
+        return "error", text
+    rest = text[named.end() :].strip()
+    if named["word"].lower() == "sorry":
+        rest = f"not supported by this simulator: {rest}"
+    return "warning" if named["word"].lower() == "warning" else "error", rest
+
+
+def of_a_success(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The messages of a compile that gave a program: none of them was an error, whatever the compiler calls it.
+
+    Icarus goes on after ``sorry: Case unique/unique0 qualities are ignored`` and after some of its internal errors.
+    """
+    return tuple(
+        Diagnostic("warning", one.message, one.file, one.line) if one.severity == "error" else one
+        for one in diagnostics
+    )
 
 
 def for_the_model(
