@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.icarus.launchers import WAYS, start_children
 from verilog_taskapp.icarus.confinement import Confinement
 from verilog_taskapp.icarus.faults import cause
 from verilog_taskapp.icarus.launcher import OUT_PREFIX
@@ -29,14 +30,17 @@ pytestmark = [
     pytest.mark.skipif(not os.path.exists(PERL), reason="the native program of these tests is perl, which is not here"),
 ]
 
-STAGES: tuple[Stage, ...] = ("compile", "run")
+STAGES: tuple[Stage, ...] = ("compile", "pass", "run")
 OPEN_FOR_READING = 'open(my $f, "<", "{path}") or exit($!+0); exit(0);'
 OPEN_FOR_WRITING = 'open(my $f, ">", "{path}") or exit($!+0); exit(0);'
 
 
-@pytest.fixture
-async def confined(scratch: Path) -> AsyncIterator[Runner]:
+@pytest.fixture(params=WAYS)
+async def confined(
+    request: pytest.FixtureRequest, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Runner]:
     """A runner whose children are confined to the tool chain, to perl and to their slot."""
+    start_children(request.param, monkeypatch)
     paths = (*sandbox_paths("iverilog"), PERL, os.path.realpath(PERL))
     async with Runner(children=1, scratch_root=scratch, sandbox=Confinement(paths)) as runner:
         yield runner
@@ -168,9 +172,10 @@ async def test_attributes_of_files_cannot_be_changed(confined: Runner, stage: St
     assert target.stat().st_mode & 0o777 == 0o600
 
 
-async def test_the_run_stage_starts_no_process(confined: Runner) -> None:
-    assert await refusal(confined, "defined(fork()) or exit($!+0); exit(0);", "run") == errno.EPERM
-    assert await refusal(confined, 'exec("/bin/true") or exit($!+0);', "run") == errno.EACCES
+@pytest.mark.parametrize("stage", ["pass", "run"])
+async def test_neither_a_pass_nor_a_run_starts_a_process(confined: Runner, stage: Stage) -> None:
+    assert await refusal(confined, "defined(fork()) or exit($!+0); exit(0);", stage) == errno.EPERM
+    assert await refusal(confined, 'exec("/bin/true") or exit($!+0);', stage) == errno.EACCES
 
 
 async def test_limits_cannot_be_raised(confined: Runner) -> None:

@@ -21,7 +21,7 @@ from verilog_taskapp.icarus.faults import Cause
 from verilog_taskapp.icarus.hints import compile_hints
 from verilog_taskapp.icarus.program import Port, modules
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
-from verilog_taskapp.icarus.toolchain import Toolchain
+from verilog_taskapp.icarus.toolchain import Toolchain, plan_steps
 from verilog_taskapp.icarus.verdict import Compilation, FailedCompile
 
 PROGRAM_BYTES = 64 * 1024**2
@@ -78,7 +78,7 @@ class Compiler:
         )
         program = run.files.get(PROGRAM_FILE)
         good = run.cause == "ok" and program is not None and len(program) <= PROGRAM_BYTES
-        said = parse(run.step.stderr + "\n" + run.step.stdout)
+        said = parse(run.output)
         diagnostics, hidden = for_the_model(said, files, top, instance)
         refused = gate.refused_calls(program) if good and gated and program is not None else ()
         if refused:
@@ -100,10 +100,10 @@ class Compiler:
             failure,
             tuple(dict.fromkeys(diagnostics)),
             data,
-            run.step.cpu_s,
-            run.step.wall_s,
+            run.cpu_s,
+            run.wall_s,
             hashlib.sha256(json.dumps([sorted(files.items()), sources]).encode()).hexdigest(),
-            run.step.output_cut or _STRAY_OVERRIDE.search(run.step.stderr + run.step.stdout) is not None,
+            any(step.output_cut for step in run.steps) or _STRAY_OVERRIDE.search(run.output) is not None,
             hints=await asyncio.to_thread(compile_hints, diagnostics, files, sources, top, self._tools.major),
             texts={name: files[name] for name in sources if name in files},
         )
@@ -128,7 +128,7 @@ class Compiler:
                 problems = port_problems(ports, found.ports, top)
                 if problems:
                     return (*problems, *known)
-        alone, _ = for_the_model(parse(run.step.stderr + "\n" + run.step.stdout), files, top)
+        alone, _ = for_the_model(parse(run.output), files, top)
         told = tuple(dict.fromkeys((*known, *alone)))
         if any(one.severity == "error" for one in told):
             return told
@@ -144,10 +144,15 @@ class Compiler:
         limits = self._limits
         if cpu_s is not None:
             limits = Limits(**{**vars(limits), "cpu_s": cpu_s, "wall_s": cpu_s * limits.wall_s / limits.cpu_s})
-        argv = self._tools.compile_argv(sources, PROGRAM_FILE, roots=(root,), legacy_bench=legacy_bench)
-        job = Job(
-            steps=(Step(argv, limits, PROGRAM_FILE, "compile"),),
-            files={name: text.encode("utf-8", "replace") for name, text in files.items()},
-            collect={PROGRAM_FILE: PROGRAM_BYTES},
-        )
+        passes = self._tools.passes
+        if passes is None or legacy_bench:
+            argv = self._tools.compile_argv(sources, PROGRAM_FILE, roots=(root,), legacy_bench=legacy_bench)
+            steps: tuple[Step, ...] = (Step(argv, limits, PROGRAM_FILE, "compile"),)
+            content = {name: text.encode("utf-8", "replace") for name, text in files.items()}
+        else:
+            plan = passes.plan(files, sources, PROGRAM_FILE, root)
+            steps = plan_steps(plan, limits)
+            needed = files if plan.needs_sources else {}
+            content = {**plan.files, **{name: text.encode("utf-8", "replace") for name, text in needed.items()}}
+        job = Job(steps, content, collect={PROGRAM_FILE: PROGRAM_BYTES})
         return await run_fairly(self._runner, job, limits)

@@ -22,6 +22,21 @@ class Run:
         """The step at which the job ended."""
         return self.steps[-1]
 
+    @property
+    def output(self) -> str:
+        """What all steps said: errors first, step by step."""
+        return "\n".join(text for step in self.steps for text in (step.stderr, step.stdout) if text)
+
+    @property
+    def cpu_s(self) -> float:
+        """User and system seconds of all steps."""
+        return sum(step.cpu_s for step in self.steps)
+
+    @property
+    def wall_s(self) -> float:
+        """Wall-clock seconds of all steps."""
+        return sum(step.wall_s for step in self.steps)
+
 
 async def run_fairly(runner: Runner, job: Job, limits: Limits) -> Run:
     """Run `job`; `limits` are those of the step whose end matters.

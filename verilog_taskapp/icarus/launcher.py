@@ -1,17 +1,16 @@
 """The launcher: a lean process that runs one job at a time for the server and owns the job's directory.
 
-Started by `verilog_taskapp.icarus.runner` as ``python -I -S launcher.py FD SCRATCH CONFINEMENT`` and spoken to over the
-socket ``FD``; ``CONFINEMENT`` says in JSON how children are sandboxed, null for not at all. A job is a set of files, a
+Started by `verilog_taskapp.icarus.runner` with the arguments ``FD SCRATCH CONFINEMENT`` and spoken to over the socket
+``FD``; ``CONFINEMENT`` says in JSON how children are sandboxed, null for not at all. A job is a set of files, a
 list of steps (child processes, run one after the other while they succeed) and the names of the files to hand back.
-The launcher forks in well under a millisecond because it has imported almost nothing, and no thread of the server ever
-waits for a child.
+It has imported almost nothing, and no thread of the server ever waits for a child.
 
 What holds whatever happens: each child leads its own process group, and the whole group gets SIGKILL when its step
 ends, is cancelled or runs over a limit; the job's directory is removed before the answer is sent; when the server
 dies (end of file on the socket), the running group is killed, the directory removed, and the launcher exits.
 
 One frame each way: two big-endian 32-bit lengths, then a JSON header and the blobs that it lists, concatenated.
-Only the standard library may be imported here, and as little of it as possible.
+Only the standard library and modules that keep to this rule may be imported here, and as little as possible.
 """
 
 import errno
@@ -29,6 +28,9 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
+
+from verilog_taskapp.icarus.sandbox import Bubblewrap, Confined, Landlock
+from verilog_taskapp.icarus.spawn import Spawner, SpawnFailed, available
 
 FRAME = struct.Struct(">II")
 CANCEL = b"\x00" * FRAME.size
@@ -108,12 +110,18 @@ class Slot:
         self.job = os.path.join(path, "job")
         self.out = os.path.join(path, "out")
         self.prctl = prctl
-        self.sandbox: Any = None
         os.mkdir(path, 0o700)
         os.mkdir(self.out, 0o700)
         self.results: list[str] = []
-        if confinement is not None:
-            self.sandbox = _load_sandbox(confinement, path)
+        self.sandbox = _sandbox(confinement, path)
+        self.spawner = _spawner()
+        self.null = os.open(os.devnull, os.O_RDONLY)
+
+    def confined(self, step: dict[str, Any]) -> Confined:
+        """How a step's child is started."""
+        if self.sandbox is None:
+            return Confined(step["argv"], ())
+        return self.sandbox.confine(step["stage"], step["argv"], self.results)
 
     def prepare(self, header: dict[str, Any], blobs: list[bytes]) -> None:
         """Make the job's directory with its files, its links to shared files, and room for files to come."""
@@ -169,50 +177,96 @@ def remove_tree(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _load_sandbox(confinement: dict[str, Any], slot: str) -> Any:
-    """The sandbox module lies beside this file, which runs without a module path of its own."""
-    folder = os.path.dirname(os.path.abspath(__file__))
-    sys.path.append(folder)
-    try:
-        import sandbox  # type: ignore[import-not-found]
-    finally:
-        sys.path.remove(folder)
+def _sandbox(confinement: dict[str, Any] | None, slot: str) -> Landlock | Bubblewrap | None:
+    if confinement is None:
+        return None
     if confinement["bwrap"] is not None:
-        return sandbox.Bubblewrap(confinement["bwrap"], confinement["paths"], slot)
-    return sandbox.Landlock(confinement["paths"], slot)
+        return Bubblewrap(confinement["bwrap"], confinement["paths"], slot)
+    return Landlock(confinement["paths"], slot)
 
 
-def set_limits(step: dict[str, Any]) -> None:
-    """Resource limits of the calling process (a child, just before exec)."""
+def _spawner() -> Spawner | None:
+    """None where children have to be forked."""
+    if not available():
+        return None
+    try:
+        return Spawner()
+    except OSError:  # a policy against executable memory
+        return None
+
+
+def limits_of(step: dict[str, Any]) -> list[tuple[int, int, int]]:
+    """A step's resource limits: which, soft, hard."""
     cpu = max(1, int(step["cpu_s"] + 0.999))
-    for which, soft, hard in (
+    limits = [
         (resource.RLIMIT_CPU, cpu, cpu + 1),
         (resource.RLIMIT_FSIZE, step["file_size_bytes"], step["file_size_bytes"]),
         (resource.RLIMIT_NOFILE, step["open_files"], step["open_files"]),
         (resource.RLIMIT_CORE, 0, 0),
-    ):
-        resource.setrlimit(which, (soft, hard))
+    ]
     if sys.platform.startswith("linux"):
-        resource.setrlimit(resource.RLIMIT_AS, (step["address_space_bytes"],) * 2)
+        limits.append((resource.RLIMIT_AS, step["address_space_bytes"], step["address_space_bytes"]))
+    return limits
 
 
-def exec_child(step: dict[str, Any], slot: "Slot", null: int, out: int, err: int, failed: int) -> None:
+def start_child(step: dict[str, Any], slot: "Slot", out: int, err: int) -> int:
+    """Start a step's child with `out` and `err` as its output; returns its process id. Raises LaunchFailed."""
+    confined = slot.confined(step)
+    name = os.path.basename(confined.argv[0])
+    given = slot.null if step["stdin"] is None else os.open(slot.place(step["stdin"]), os.O_RDONLY | os.O_NOFOLLOW)
+    descriptors = (given, out, err)
+    try:
+        if slot.spawner is None:
+            return fork_child(step, slot, confined, descriptors)
+        environment = [f"{key}={value}" for key, value in step["env"].items()]
+        return slot.spawner.spawn(confined.argv, environment, slot.job, descriptors, limits_of(step), confined.calls)
+    except SpawnFailed as failure:
+        what = "fork" if failure.number < 0 else f"exec {name}"
+        raise LaunchFailed(f"{what}: {os.strerror(failure.code)}") from failure
+    finally:
+        for descriptor in (*confined.descriptors, *({given} - {slot.null})):
+            os.close(descriptor)
+
+
+def fork_child(step: dict[str, Any], slot: "Slot", confined: Confined, descriptors: tuple[int, int, int]) -> int:
+    """What `Spawner.spawn` does, with a fork: for machines that it is not made for."""
+    failed_read, failed_write = os.pipe()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.close(failed_read)
+        raise LaunchFailed(f"fork: {error.strerror}") from error
+    else:
+        if pid == 0:
+            exec_child(step, slot, confined, descriptors, failed_write)
+    finally:
+        os.close(failed_write)
+    code = os.read(failed_read, 16)  # end of file as soon as exec has closed the other end
+    os.close(failed_read)
+    if code:
+        os.waitpid(pid, 0)
+        raise SpawnFailed(0, int(code) or errno.EINVAL)
+    return pid
+
+
+def exec_child(
+    step: dict[str, Any], slot: "Slot", confined: Confined, descriptors: tuple[int, int, int], failed: int
+) -> None:
     """Become the child; on failure write the errno to `failed` and leave. Never returns."""
     try:
         os.setpgid(0, 0)
         if slot.prctl is not None:
             slot.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         os.chdir(slot.job)
-        os.dup2(null, 0)
-        os.dup2(out, 1)
-        os.dup2(err, 2)
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
         for number in RESET_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        set_limits(step)
-        argv = step["argv"]
-        if slot.sandbox is not None:
-            argv = slot.sandbox.confine(step["stage"], argv, slot.results)
-        os.execve(argv[0], argv, step["env"])  # noqa: S606
+        for which, soft, hard in limits_of(step):
+            resource.setrlimit(which, (soft, hard))
+        for call in confined.calls:
+            call.make()
+        os.execve(confined.argv[0], confined.argv, step["env"])  # noqa: S606
     except OSError as error:
         os.write(failed, str(error.errno or 0).encode())
     except BaseException:  # noqa: BLE001 - a forked copy of the launcher must never come back as a launcher
@@ -239,32 +293,20 @@ class Child:
         self.deadline = self.started + step["wall_s"]
         self.output = {"stdout": bytearray(), "stderr": bytearray()}
         self.seen = 0
-        null = os.open(os.devnull, os.O_RDONLY)
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
-        failed_read, failed_write = os.pipe()
         try:
-            self.pid = os.fork()
-            if self.pid == 0:
-                exec_child(step, slot, null, out_write, err_write, failed_write)
-        except OSError as error:
-            for descriptor in (out_read, err_read, failed_read):
-                os.close(descriptor)
-            raise LaunchFailed(f"fork: {error.strerror}") from error
+            self.pid = start_child(step, slot, out_write, err_write)
+        except LaunchFailed:
+            os.close(out_read)
+            os.close(err_read)
+            raise
         finally:
-            for descriptor in (null, out_write, err_write, failed_write):
-                os.close(descriptor)
-        code = os.read(failed_read, 16)  # end of file as soon as exec has closed the other end
-        os.close(failed_read)
+            os.close(out_write)
+            os.close(err_write)
         self.pipes = {out_read: self.output["stdout"], err_read: self.output["stderr"]}
         for descriptor in self.pipes:
             os.set_blocking(descriptor, False)
-        if code:
-            self.finish()
-            number = int(code)
-            raise LaunchFailed(
-                f"exec {os.path.basename(step['argv'][0])}: {os.strerror(number) if number else 'setup'}"
-            )
 
     def kill(self) -> None:
         try:
@@ -448,7 +490,3 @@ def main() -> None:
         pass
     finally:
         slot.remove()
-
-
-if __name__ == "__main__":
-    main()

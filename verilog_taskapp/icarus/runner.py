@@ -17,13 +17,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import verilog_taskapp
 from verilog_taskapp.errors import EnvironmentFailed
 from verilog_taskapp.icarus import launcher
 from verilog_taskapp.icarus.confinement import Confinement
 from verilog_taskapp.icarus.scratch import Scratch
 
 MIB = 1024**2
-Stage = Literal["compile", "run"]
+LAUNCHER = (
+    f"import sys; sys.path.append({str(Path(verilog_taskapp.__file__).parents[1])!r}); "
+    f"from {launcher.__name__} import main; main()"
+)
+"""What a launcher's Python runs: without site-packages, but with this package."""
+Stage = Literal["compile", "pass", "run"]
 End = Literal["exited", "wall_limit", "output_limit", "cancelled"]
 
 
@@ -52,6 +58,8 @@ class Step:
     """A file that must exist afterwards for the step to count as successful."""
     stage: Stage = "run"
     """What the sandbox allows: see `verilog_taskapp.icarus.sandbox`."""
+    stdin: str | None = None
+    """A file of the job that is its standard input; None: nothing."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +128,7 @@ class _Launcher:
         try:
             with theirs:
                 theirs.set_inheritable(True)
-                argv = [sys.executable, "-I", "-S", launcher.__file__, str(theirs.fileno()), str(scratch)]
+                argv = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(theirs.fileno()), str(scratch)]
                 argv.append(json.dumps(asdict(confinement) if confinement is not None else None))
                 process = await asyncio.to_thread(_popen, argv, theirs.fileno())
         except OSError:
@@ -143,6 +151,7 @@ class _Launcher:
                     "env": environment,
                     "required": step.required,
                     "stage": step.stage,
+                    "stdin": step.stdin,
                     **asdict(step.limits),
                 }
                 for step in job.steps

@@ -1,12 +1,13 @@
 """What a child process may touch: Landlock or bubblewrap for files, seccomp for system calls, no capabilities.
 
-Used by the launcher between fork and exec, so only the standard library is imported. Everything works as an ordinary
+Used by the launcher, so only the standard library is imported. Everything works as an ordinary
 user and inside a container with the usual seccomp profile. Layout of the structures and the numbers: the kernel's
 ``Documentation/userspace-api/landlock.rst`` and ``seccomp_filter.rst``, and the system-call tables of both machines.
 
-A simulator is treated as native code of the attacker: a Verilog design can take it over. Two stages:
+A simulator is treated as native code of the attacker: a Verilog design can take it over. Three stages:
 
     compile   reads the tool chain, reads and writes the job's slot, may start the compiler's own passes
+    pass      the same, but starts nothing: one of these passes
     run       reads the tool chain and the slot, writes only result files that already exist, starts nothing
 """
 
@@ -15,7 +16,9 @@ import os
 import platform
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+from verilog_taskapp.icarus.spawn import Call
 
 # --- Landlock
 
@@ -118,8 +121,25 @@ _SAME_EVERYWHERE = {
 }  # fmt: skip
 
 
+_OURS = {"x86_64": {"prctl": 157, "getpid": 39}, "aarch64": {"prctl": 167, "getpid": 172}}
+"""What the confinement itself calls."""
+
+
+STAGES = ("compile", "pass", "run")
+
+
 class SandboxUnavailable(Exception):
     """This kernel or this machine cannot give the sandbox; the message says what is missing."""
+
+
+class Confined(NamedTuple):
+    """How a child is to be started."""
+
+    argv: list[str]
+    calls: tuple[Call, ...]
+    """To be made by the child, in this order, just before exec."""
+    descriptors: tuple[int, ...] = ()
+    """To be closed by the launcher when the child has been started."""
 
 
 class _PathBeneath(ctypes.Structure):
@@ -171,8 +191,11 @@ class Landlock:
         readable = [*((path, LOAD) for path in tools), ("/dev/null", READ_FILE | WRITE_FILE)]
         self._rulesets = {
             "compile": self._ruleset([*readable, (slot, WORK)]),
+            "pass": self._ruleset([*readable, (slot, WORK)]),
             "run": self._ruleset([*readable, (slot, READ), (os.path.join(slot, "out"), RESULTS)]),
         }
+        self._kept: list[Any] = []
+        self._calls = {stage: self._confinement(stage) for stage in self._rulesets}
 
     def _ruleset(self, rules: Sequence[tuple[str, int]]) -> int:
         handled = (1 << _HANDLED_BY_ABI[min(self._abi, 5)]) - 1
@@ -199,22 +222,29 @@ class Landlock:
             raise OSError(ctypes.get_errno(), f"system call {number}")
         return result
 
-    def confine(self, stage: str, argv: list[str], _results: Sequence[str]) -> list[str]:
-        """Confine the calling process for good, and return the command line to go on with.
+    def confine(self, stage: str, argv: list[str], _results: Sequence[str]) -> Confined:
+        """The system calls that confine the calling process for good; all of them have to succeed."""
+        return Confined(argv, self._calls[stage])
 
-        Raises OSError, and then the process must not go on.
-        """
-        libc = self._libc
-        if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-            raise OSError(ctypes.get_errno(), "no_new_privs")
-        _drop_capabilities(libc)
-        self._call(SYS_LANDLOCK_RESTRICT_SELF, self._rulesets[stage], 0)
-        program = self._filters.program(stage, os.getpid())
-        buffer = ctypes.create_string_buffer(program, len(program))
-        header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
-        if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0):
-            raise OSError(ctypes.get_errno(), "seccomp")
-        return argv
+    def _confinement(self, stage: str) -> tuple[Call, ...]:
+        """No new privileges, no capabilities (exec then does not give them back), files, system calls."""
+        program = self._filters.program(stage, 0)
+        place = self._buffer(program)
+        header = self._buffer(struct.pack("HxxxxxxQ", len(program) // 8, place))
+        nobody = self._buffer(struct.pack("Ii", 0x20080522, 0))
+        numbers = {**_NUMBERS[machine()], **_OURS[machine()]}
+        return (
+            Call(numbers["prctl"], PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+            Call(numbers["capset"], nobody, self._buffer(bytes(24))),
+            Call(SYS_LANDLOCK_RESTRICT_SELF, self._rulesets[stage], 0),
+            Call(numbers["getpid"], result=place + self._filters.pid_offset(stage)),
+            Call(numbers["prctl"], PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0),
+        )
+
+    def _buffer(self, content: bytes) -> int:
+        buffer = ctypes.create_string_buffer(content, len(content))
+        self._kept.append(buffer)
+        return ctypes.addressof(buffer)
 
 
 class Bubblewrap:
@@ -235,19 +265,20 @@ class Bubblewrap:
         inside = [path for path in tools if any(path.startswith(f"{other}/") for other in tools)]
         self._mounts = [word for path in tools if path not in inside for word in ("--ro-bind", path, path)]
 
-    def confine(self, stage: str, argv: list[str], results: Sequence[str]) -> list[str]:
+    def confine(self, stage: str, argv: list[str], results: Sequence[str]) -> Confined:
         """The command line that runs `argv` confined; `results` are the files that a run may write."""
         descriptor = os.memfd_create("filter", 0)
         os.write(descriptor, self._filters.program(stage, self.PID))
         os.lseek(descriptor, 0, os.SEEK_SET)
         slot = self._slot
-        own = ["--bind", slot, slot] if stage == "compile" else ["--ro-bind", slot, slot]
-        own += [] if stage == "compile" else [word for path in results for word in ("--bind", path, path)]
-        return [
+        own = ["--ro-bind", slot, slot] if stage == "run" else ["--bind", slot, slot]
+        own += [] if stage != "run" else [word for path in results for word in ("--bind", path, path)]
+        command = [
             self._bwrap, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", *self._mounts,
             "--dev-bind", "/dev/null", "/dev/null", *own, "--chdir", os.path.join(slot, "job"),
             "--seccomp", str(descriptor), "--", *argv,
         ]  # fmt: skip
+        return Confined(command, (), (descriptor,))
 
 
 class _Filters:
@@ -256,18 +287,14 @@ class _Filters:
     _PLACE = 0x7FEDCBA9
 
     def __init__(self, arch: str) -> None:
-        self._templates = {stage: seccomp_program(arch, stage, self._PLACE) for stage in ("compile", "run")}
+        self._templates = {stage: seccomp_program(arch, stage, self._PLACE) for stage in STAGES}
 
     def program(self, stage: str, pid: int) -> bytes:
         return self._templates[stage].replace(struct.pack("I", self._PLACE), struct.pack("I", pid))
 
-
-def _drop_capabilities(libc: Any) -> None:
-    """Root without capabilities: with no_new_privs, exec does not give them back."""
-    header, nothing = struct.pack("Ii", 0x20080522, 0), bytes(24)
-    number = {"x86_64": 126, "aarch64": 91}[machine()]
-    if libc.syscall(number, header, nothing):
-        raise OSError(ctypes.get_errno(), "capset")
+    def pid_offset(self, stage: str) -> int:
+        """Where in the program the process id stands."""
+        return self._templates[stage].index(struct.pack("I", self._PLACE))
 
 
 def _instruction(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
@@ -281,7 +308,7 @@ def seccomp_program(arch: str, stage: str, pid: int) -> bytes:
     """
     numbers = {**_NUMBERS[arch], **_SAME_EVERYWHERE}
     refused = [numbers[name] for name in _REFUSED if name in numbers]
-    if stage == "run":
+    if stage != "compile":
         refused += [numbers[name] for name in ("fork", "vfork") if name in numbers]
     program = [
         _instruction(_LOAD, _ARCH),
@@ -296,9 +323,9 @@ def seccomp_program(arch: str, stage: str, pid: int) -> bytes:
     ]
     for number in refused:
         program += [_instruction(_JEQ, number, 0, 1), _instruction(_RET, _EPERM)]
-    # clone: no new namespaces; in the run stage threads only.
+    # clone: no new namespaces; where nothing may be started, threads only.
     program += [_instruction(_JEQ, numbers["clone"], 0, 5), _instruction(_LOAD, _ARG0)]
-    if stage == "run":
+    if stage != "compile":
         program += [
             _instruction(_JSET, _CLONE_NEW, 1, 0),
             _instruction(_JSET, _CLONE_THREAD, 1, 0),

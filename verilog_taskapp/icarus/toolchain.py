@@ -2,13 +2,14 @@
 
 import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verilog_taskapp.errors import EnvironmentFailed
 from verilog_taskapp.icarus.bench import HIDDEN_FOLDER
 from verilog_taskapp.icarus.location import locate
-from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
+from verilog_taskapp.icarus.passes import PROBE, SOURCE_FILE, Passes, Plan, find_passes, normalized
+from verilog_taskapp.icarus.runner import MIB, Job, Limits, Runner, Step
 
 SUPPORTED_MAJORS = (11, 12, 13)
 _VERSION = re.compile(r"Icarus Verilog version (\d+)\.(\d+)")
@@ -27,6 +28,8 @@ class Toolchain:
     minor: int
     accepts_legacy_flags: bool = False
     """Whether `LEGACY_BENCH_FLAGS` are known to this compiler: neither 13.0 nor anything before 13 has them."""
+    passes: Passes | None = None
+    """Where designs are compiled without the driver; None: they are compiled with it."""
 
     @property
     def version(self) -> str:
@@ -73,7 +76,40 @@ async def find(iverilog: str, runner: Runner) -> Toolchain:
         )
         tried = (await runner.run(Job(steps=(probe,), files={"probe.v": b"module probe; endmodule\n"}))).last
         legacy = tried.succeeded and "nknown" not in tried.stderr + tried.stdout
-    return Toolchain(compiler, simulator, major, minor, legacy)
+    tools = Toolchain(compiler, simulator, major, minor, legacy)
+    passes = await asyncio.to_thread(find_passes, compiler)
+    if passes is not None and tools.supported and await _same_programs(tools, passes, runner):
+        return replace(tools, passes=passes)
+    return tools
+
+
+def plan_steps(plan: Plan, limits: Limits) -> tuple[Step, ...]:
+    """The steps of a job that compiles without the driver; its files are the plan's."""
+    last = len(plan.commands) - 1
+    return tuple(
+        Step(argv, limits, stage="pass", stdin=SOURCE_FILE if number == last else None)
+        for number, argv in enumerate(plan.commands)
+    )
+
+
+async def _same_programs(tools: Toolchain, passes: Passes, runner: Runner) -> bool:
+    """Whether the passes alone give what the driver gives: the same programs, the same messages."""
+    out = "probe.vvp"
+    for root, name in (("probe", "probe.sv"), ("plain", "plain.sv")):
+        texts = {name: PROBE[name]}
+        files = {name: text.encode() for name, text in texts.items()}
+        plan = passes.plan(texts, (name,), out, root)
+        steps = plan_steps(plan, Limits())
+        driver = Step(tools.compile_argv((name,), out, roots=(root,)), Limits(), stage="compile")
+        by_driver = await runner.run(Job((driver,), files, collect={out: MIB}))
+        alone = await runner.run(Job(steps, {**files, **plan.files}, collect={out: MIB}))
+        programs = [result.files.get(out) for result in (by_driver, alone)]
+        said = [sorted("".join(step.stderr for step in one.steps).splitlines()) for one in (by_driver, alone)]
+        if programs[0] is None or programs[1] is None or said[0] != said[1]:
+            return False
+        if normalized(programs[0]) != normalized(programs[1]):
+            return False
+    return True
 
 
 async def self_test(tools: Toolchain, runner: Runner) -> None:
