@@ -172,6 +172,12 @@ class Settings(BaseSettings):
     """Where workspaces live; empty: /dev/shm where it is usable, else the temporary folder."""
     cache_dir: Path = Field(default_factory=lambda: _cache_home() / "verilog-taskapp")
     """Where golden traces, self-checks and rollout traces are kept."""
+    verdict_cache: Literal["off", "memory", "disk"] = "memory"
+    """Do equal work once: `off`, `memory` (of one process) or `disk` (in the cache directory, for all processes)."""
+    verdict_cache_bytes: int = Field(128 * 1024**2, ge=0)
+    """Room for its results; those not used for longest go first."""
+    stimulus_key: SecretStr | None = Field(None, min_length=16)
+    """Secret that the hidden stimuli come from, for machines without a common cache; empty: one kept in the cache."""
 
     # --- traces
     tracing_enabled: bool = Field(True, validation_alias=AliasChoices("TASKAPP_TRACING_ENABLED", "tracing_enabled"))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.icarus.fakes import script
 from verilog_taskapp.icarus import passes as module
-from verilog_taskapp.icarus.passes import Passes, find_passes, normalized
+from verilog_taskapp.icarus.passes import find_passes, normalized
 from verilog_taskapp.icarus.runner import MIB, Job, Limits, Runner, Step
 from verilog_taskapp.icarus.toolchain import Toolchain, find, plan_steps
 from verilog_taskapp.problems.load import load_problem_set
@@ -63,7 +63,7 @@ async def both_ways(
 
 
 async def test_every_supported_version_is_used_without_its_driver(tools: Toolchain) -> None:
-    assert tools.passes == find_passes(tools.iverilog)
+    assert tools.passes == find_passes(tools.iverilog, tools.major)
     assert tools.passes is not None
 
 
@@ -106,7 +106,7 @@ def test_only_the_modules_that_a_design_calls_for_are_loaded(tools: Toolchain) -
 
 
 def test_a_compiler_that_is_a_script_keeps_its_say(tools: Toolchain, tmp_path: Path) -> None:
-    assert find_passes(script(tmp_path / "iverilog", f'exec {tools.iverilog} "$@"')) is None
+    assert find_passes(script(tmp_path / "iverilog", f'exec {tools.iverilog} "$@"'), tools.major) is None
 
 
 async def test_an_installation_that_would_compile_something_else_keeps_its_driver(
@@ -128,5 +128,4 @@ def test_an_installation_without_the_passes_has_none(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     binary = tmp_path / "bin" / "iverilog"
     binary.write_bytes(b"\x7fELF")
-    assert find_passes(binary) is None
-    assert Passes(tmp_path).library == tmp_path
+    assert find_passes(binary, 12) is None

@@ -41,3 +41,11 @@ def test_a_damaged_key_is_not_used(tmp_path: Path, content: bytes) -> None:
 def test_a_folder_that_cannot_be_written_costs_only_the_sharing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert len(draws(SecretPool.load(tmp_path / "file" / "below"))) == 4
+
+
+def test_installations_with_the_same_passphrase_agree_without_a_common_folder(tmp_path: Path) -> None:
+    one = SecretPool.load(tmp_path / "one", passphrase="correct horse battery")
+    other = SecretPool.load(None, passphrase="correct horse battery")
+    assert draws(one) == draws(other)
+    assert draws(one) != draws(SecretPool.load(None, passphrase="correct horse batterx"))
+    assert not (tmp_path / "one").exists(), "nothing is written"

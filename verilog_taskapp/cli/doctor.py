@@ -146,7 +146,8 @@ def _cache(folder: Path) -> Finding:
 
 
 def _problems(settings: "Settings", version: str | None) -> list[Finding]:
-    from verilog_taskapp.icarus.stimuli import PUBLIC, SecretPool
+    from verilog_taskapp.environment.world import secrets_of
+    from verilog_taskapp.icarus.stimuli import PUBLIC
     from verilog_taskapp.icarus.store import GoldenStore
     from verilog_taskapp.problems.load import load_problem_set
 
@@ -163,7 +164,7 @@ def _problems(settings: "Settings", version: str | None) -> list[Finding]:
     findings.append(Finding("problem set", "warning" if found.skipped else "ok", detail))
     if version is not None:
         store = GoldenStore(settings.cache_dir, version)
-        secrets = SecretPool.load(settings.cache_dir)
+        secrets = secrets_of(settings)
         keys = [problem.content_hash for problem in found]
         public = sum(store.is_recorded(key, PUBLIC) for key in keys)
         hidden = sum(store.is_recorded(key, secrets.draws(key, index)) for key in keys for index in range(secrets.size))

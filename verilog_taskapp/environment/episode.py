@@ -208,7 +208,7 @@ class Episode:
 
     async def _submit(self, call: ToolCall, notes: tuple[str, ...]) -> StepResult:
         compilation = await self._compilation(self._chosen)
-        verdict = await self._judge.final(self._prepared, compilation)
+        verdict = await self._judge.final(self._prepared, compilation, self._simulated)
         self.counts.submitted = True
         self.done = True
         self.task_completed = verdict.passed
@@ -272,8 +272,9 @@ class Episode:
         )
 
 
-def _cost(compilation: Compilation) -> dict[str, float]:
-    return {"ms": round(compilation.wall_s * 1000, 3), "cpu_ms": round(compilation.cpu_s * 1000, 3)}
+def _cost(compilation: Compilation) -> dict[str, Any]:
+    cost: dict[str, Any] = {"ms": round(compilation.wall_s * 1000, 3), "cpu_ms": round(compilation.cpu_s * 1000, 3)}
+    return {**cost, "cached": True} if compilation.cached else cost
 
 
 def _quoted(name: object) -> str:

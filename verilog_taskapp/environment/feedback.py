@@ -82,6 +82,8 @@ def facts(verdict: Verdict, feedback: Feedback) -> dict[str, Any]:
         "ms": round(verdict.wall_s * 1000, 3),
         "cpu_ms": round(verdict.cpu_s * 1000, 3),
     }
+    if verdict.cached:
+        found["cached"] = True
     if feedback != "verdict" and verdict.hints:
         found["hints"] = list(verdict.hints)
     if feedback == "waveform" and verdict.waveform is not None:

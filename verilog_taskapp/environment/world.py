@@ -12,7 +12,9 @@ from verilog_taskapp.icarus.bench import Bench
 from verilog_taskapp.icarus.confinement import confinement
 from verilog_taskapp.icarus.judge import Judge, Prepared
 from verilog_taskapp.icarus.runner import Limits, Runner
+from verilog_taskapp.icarus.stimuli import SecretPool
 from verilog_taskapp.icarus.toolchain import Toolchain, find
+from verilog_taskapp.icarus.verdict_cache import VerdictCache, open_store
 from verilog_taskapp.problems.load import load_problem_set
 from verilog_taskapp.problems.model import Problem
 from verilog_taskapp.problems.problem_set import ProblemSet
@@ -43,6 +45,12 @@ def limits_of(settings: Settings, cpu_s: float) -> Limits:
         address_space_bytes=settings.address_space_bytes,
         file_size_bytes=settings.file_size_bytes,
     )
+
+
+def secrets_of(settings: Settings) -> SecretPool:
+    """The secret stimuli that submissions are judged on. Blocking: may read or make the kept key."""
+    given = settings.stimulus_key
+    return SecretPool.load(settings.cache_dir, passphrase=given.get_secret_value() if given is not None else None)
 
 
 def rewards_of(settings: Settings) -> Rewards:
@@ -104,6 +112,10 @@ class World:
                 wall_factor=settings.wall_factor,
                 waveform_rows=settings.waveform_rows,
                 cache_dir=settings.cache_dir,
+                verdicts=VerdictCache(
+                    open_store(settings.verdict_cache, settings.cache_dir, settings.verdict_cache_bytes)
+                ),
+                secrets=secrets_of(settings),
             )
             try:
                 yield cls(settings, problems, judge, runner)

@@ -1,8 +1,6 @@
 """Compiling a model's files with a bench, and telling the model what is wrong in its own terms."""
 
 import asyncio
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 
@@ -20,6 +18,7 @@ from verilog_taskapp.icarus.execution import Run, run_fairly
 from verilog_taskapp.icarus.faults import Cause
 from verilog_taskapp.icarus.hints import compile_hints
 from verilog_taskapp.icarus.program import Port, modules
+from verilog_taskapp.icarus.results import fingerprint
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
 from verilog_taskapp.icarus.toolchain import Toolchain, plan_steps
 from verilog_taskapp.icarus.verdict import Compilation, FailedCompile
@@ -40,6 +39,16 @@ _FAILURES: dict[Cause, FailedCompile] = {
     "output_limit": "output_limit",
     "crashed": "crashed",
 }
+
+
+def data_files(files: Mapping[str, str]) -> dict[str, bytes]:
+    """Those of a design's files that it may read at run time."""
+    return {name: text.encode("utf-8", "replace") for name, text in files.items() if name.endswith(DATA_SUFFIXES)}
+
+
+def source_texts(files: Mapping[str, str], sources: tuple[str, ...]) -> dict[str, str]:
+    """Those of a design's files that are compiled."""
+    return {name: files[name] for name in sources if name in files}
 
 
 class Compiler:
@@ -93,19 +102,18 @@ class Compiler:
         failure = None if good else _FAILURES[run.cause]
         if not good and not refused and run.cause == "ok" and program is not None:
             failure = "file_limit"
-        data = {name: text.encode("utf-8", "replace") for name, text in files.items() if name.endswith(DATA_SUFFIXES)}
         compilation = Compilation(
             sources,
             program if good else None,
             failure,
             tuple(dict.fromkeys(diagnostics)),
-            data,
+            data_files(files),
             run.cpu_s,
             run.wall_s,
-            hashlib.sha256(json.dumps([sorted(files.items()), sources]).encode()).hexdigest(),
+            fingerprint(files, sources),
             any(step.output_cut for step in run.steps) or _STRAY_OVERRIDE.search(run.output) is not None,
             hints=await asyncio.to_thread(compile_hints, diagnostics, files, sources, top, self._tools.major),
-            texts={name: files[name] for name in sources if name in files},
+            texts=source_texts(files, sources),
         )
         # A compiler that fails without naming a place in a source may itself be what is broken.
         explained = good or bool(refused) or any(one.severity == "error" and one.file is not None for one in said)

@@ -6,6 +6,8 @@ Nothing that the design prints, forces, reads or ends early is evidence.
 """
 
 import asyncio
+import hashlib
+import json
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
@@ -27,7 +29,7 @@ from verilog_taskapp.icarus.benches import (
 )
 from verilog_taskapp.icarus.classic import ClassicBaseline, ClassicJudge
 from verilog_taskapp.icarus.compare import Comparison, compare
-from verilog_taskapp.icarus.compiler import Compiler
+from verilog_taskapp.icarus.compiler import Compiler, data_files, source_texts
 from verilog_taskapp.icarus.execution import run_fairly
 from verilog_taskapp.icarus.faults import NEEDS_CANARY, Cause
 from verilog_taskapp.icarus.processes import clock_edges
@@ -40,12 +42,14 @@ from verilog_taskapp.icarus.recorder import (
     replay_depth,
 )
 from verilog_taskapp.icarus.relations import Relation, relations
+from verilog_taskapp.icarus.results import COMPILATIONS, VERDICTS, fingerprint
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step, StepResult
 from verilog_taskapp.icarus.stimuli import PUBLIC, SecretPool
-from verilog_taskapp.icarus.store import GoldenStore
+from verilog_taskapp.icarus.store import JUDGE_VERSION, GoldenStore
 from verilog_taskapp.icarus.toolchain import Toolchain, self_test
 from verilog_taskapp.icarus.trace import GoldenTrace, Interface
 from verilog_taskapp.icarus.verdict import REASONS, Compilation, JudgeKind, Verdict, from_comparison
+from verilog_taskapp.icarus.verdict_cache import VerdictCache
 from verilog_taskapp.icarus.waveform import waveform
 
 RUN_FACTOR = 5.0
@@ -82,6 +86,7 @@ class Judge:
     """Compiles designs and gives verdicts with one simulator. All methods are safe to run concurrently.
 
     `gated` refuses designs that call what no design needs, with a clear message; verdicts do not depend on it.
+    `secrets` None: those of the key that is kept in `cache_dir`. `verdicts` None: no result is used twice.
     """
 
     def __init__(
@@ -94,17 +99,22 @@ class Judge:
         wall_factor: float = 3.0,
         waveform_rows: int = 12,
         cache_dir: Path | None = None,
+        secrets: SecretPool | None = None,
         gated: bool = True,
+        verdicts: VerdictCache | None = None,
     ) -> None:
         self.tools = tools
+        self.verdicts = verdicts or VerdictCache(None)
+        self._identities: dict[tuple[str, int], str] = {}
         self._gated = gated
-        self.secrets = SecretPool.load(cache_dir)
+        self.secrets = secrets or SecretPool.load(cache_dir)
         self._runner = runner
         self._run_limits = run_limits or Limits()
         self._wall_factor = wall_factor
         self._waveform_rows = waveform_rows
-        self._compiler = Compiler(runner, tools, compile_limits or Limits())
-        self._recorder = Recorder(runner, tools, compile_limits or Limits())
+        self._compile_limits = compile_limits or Limits()
+        self._compiler = Compiler(runner, tools, self._compile_limits)
+        self._recorder = Recorder(runner, tools, self._compile_limits)
         self._classic = ClassicJudge(runner, tools, self._compiler)
         self._store = GoldenStore(cache_dir, tools.version)
         self._preparing: dict[str, asyncio.Task[Prepared]] = {}
@@ -116,6 +126,7 @@ class Judge:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self.verdicts.close()
 
     # --- preparing a bench
 
@@ -209,6 +220,25 @@ class Judge:
 
     async def compile(self, prepared: Prepared, files: Mapping[str, str], sources: tuple[str, ...]) -> Compilation:
         """Compile `sources` (names in `files`) with the bench. Raises `EnvironmentFailed` for faults of ours."""
+        _usable_facts(prepared)
+        own = fingerprint(files, sources)
+        found, cached = await self.verdicts.result(
+            COMPILATIONS,
+            f"{self._identity(prepared)}:{own}",
+            lambda: self._compile(prepared, files, sources),
+        )
+        if not cached:
+            return found
+        return replace(
+            found,
+            sources=sources,
+            data_files=data_files(files),
+            texts=source_texts(files, sources),
+            fingerprint=own,
+            cached=True,
+        )
+
+    async def _compile(self, prepared: Prepared, files: Mapping[str, str], sources: tuple[str, ...]) -> Compilation:
         facts = _usable_facts(prepared)
         bench = prepared.bench
         if prepared.status == "classic":
@@ -237,10 +267,19 @@ class Judge:
         Raises `EnvironmentFailed` when there is no verdict: a run that was not brought to its end by the design itself
         or by its own limits.
         """
-        facts = _usable_facts(prepared)
+        _usable_facts(prepared)
         if compilation.program is None:
             kind: JudgeKind = "classic" if prepared.status == "classic" else "golden"
             return Verdict(False, "compile_error", kind, compilation=compilation)
+        found, cached = await self.verdicts.result(
+            VERDICTS,
+            f"{self._identity(prepared)}:{compilation.fingerprint}:{draws}",
+            lambda: self._run(prepared, compilation, draws),
+        )
+        return replace(found, compilation=compilation, cached=cached)
+
+    async def _run(self, prepared: Prepared, compilation: Compilation, draws: int) -> Verdict:
+        facts = _usable_facts(prepared)
         if prepared.status == "classic":
             if prepared.baseline is None:
                 raise ProblemUnusable(prepared.reason)
@@ -253,14 +292,28 @@ class Judge:
         # A result that is cut off is the design's doing, or that of a full disk.
         if why in NEEDS_CANARY or verdict.reason in ("missing_samples", "malformed"):
             await self._require_canary(prepared)
-        return replace(verdict, compilation=compilation)
+        return verdict
 
-    async def final(self, prepared: Prepared, compilation: Compilation) -> Verdict:
+    def _identity(self, prepared: Prepared) -> str:
+        """All that a result depends on beside the design and the stimulus."""
+        bench = prepared.bench
+        known = self._identities.get((bench.key, bench.ignored_samples))
+        if known is None:
+            parts = [JUDGE_VERSION, self.tools.version, self._gated, self._waveform_rows, self._wall_factor]
+            parts += [bench.key, bench.ignored_samples, prepared.status, bench.compile_cpu_s, bench.run_cpu_s]
+            parts += [vars(self._run_limits), vars(self._compile_limits)]
+            known = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+            self._identities[bench.key, bench.ignored_samples] = known
+        return known
+
+    async def final(self, prepared: Prepared, compilation: Compilation, public: Verdict | None = None) -> Verdict:
         """The verdict that ends an episode: on the public stimulus and, if that passes, on a secret one as well.
 
-        The waveform of the secret stimulus is not shown. Raises `EnvironmentFailed` when there is no verdict.
+        `public` is the verdict on the public stimulus where this compilation already has it. The waveform of the
+        secret stimulus is not shown. Raises `EnvironmentFailed` when there is no verdict.
         """
-        public = await self.run(prepared, compilation)
+        if public is None or public.compilation is not compilation:
+            public = await self.run(prepared, compilation)
         if not public.passed or prepared.status != "golden":
             return public
         draws = self.secrets.chosen(prepared.bench.key, compilation.fingerprint)

@@ -43,6 +43,8 @@ _LANGUAGE = (
     "widthcap:65536",
 )
 """What ``-g2012 -Wall -Winfloop -Wno-timescale`` means."""
+_LANGUAGE_SINCE = {13: ("generation:no-interconnect",)}
+"""Lines that a version added."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Passes:
-    """The folder with ``ivlpp``, ``ivl`` and the modules of one installation."""
+    """The folder with ``ivlpp``, ``ivl`` and the modules of one installation, and its major version."""
 
     library: Path
+    major: int
 
     def plan(self, texts: Mapping[str, str], sources: Sequence[str], output: str, root: str) -> Plan:
         """How to compile `sources` into `output`; `texts` are all files that they may include."""
@@ -71,7 +74,8 @@ class Passes:
         calls = {call for text in needed for call in _CALL.findall(text)}
         modules = _MODULES if not plain or calls - _IN_SYSTEM else _MODULES[:1]
         lines = [f"root:{root}", f"basedir:{self.library}", *(f"module:{self.library}/{name}" for name in modules)]
-        config = "\n".join((*lines, *_LANGUAGE, f"out:{output}", "ivlpp:/nonexistent", ""))
+        added = [line for major, more in _LANGUAGE_SINCE.items() if self.major >= major for line in more]
+        config = "\n".join((*lines, *_LANGUAGE, *added, f"out:{output}", "ivlpp:/nonexistent", ""))
         ivl = (str(self.library / "ivl"), f"-C{CONFIG_FILE}", f"-C{self.library}/vvp.conf", "--", "-")
         files = {CONFIG_FILE: config.encode()}
         if plain:
@@ -93,7 +97,7 @@ class Passes:
         return Plan((ivlpp, ivl), files, needs_sources=True)
 
 
-def find_passes(iverilog: Path) -> Passes | None:
+def find_passes(iverilog: Path, major: int) -> Passes | None:
     """The passes of an installed compiler; None where they are not found. Blocking.
 
     A compiler that is not a binary may do anything before it calls a real one, so it keeps its say.
@@ -105,7 +109,7 @@ def find_passes(iverilog: Path) -> Passes | None:
     prefix = program.parent.parent
     for library in (*prefix.glob("lib/ivl*"), *prefix.glob("lib/*/ivl*")):
         if all((library / name).is_file() for name in ("ivl", "ivlpp", "vvp.conf", *_MODULES)):
-            return Passes(library)
+            return Passes(library, major)
     return None
 
 
@@ -126,7 +130,7 @@ module probe #(parameter N = 3)(input clk, input [`WIDTH-1:0] d, output reg [`WI
   state_t state = A;
   wire [7:0] w[0:3];
   for (genvar i = 0; i < 4; i++) assign w[i] = d + i;
-  always_ff @(posedge clk) begin q <= #1 d ^ w[state]; state <= state == C ? A : B; end
+  always_ff @(posedge clk) begin q <= #1 d ^ w[state]; if (state == C) state <= A; else state <= B; end
   function automatic [7:0] twice(input [7:0] x); return x << 1; endfunction
   initial for (int i = 0; i < $clog2(N); i = i + 1) $display("%0d %b", twice(i), q, $time);
 endmodule

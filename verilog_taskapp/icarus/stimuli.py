@@ -31,11 +31,14 @@ class SecretPool:
         self.size = size
 
     @classmethod
-    def load(cls, folder: Path | None, size: int = DEFAULT_POOL) -> "SecretPool":
+    def load(cls, folder: Path | None, size: int = DEFAULT_POOL, *, passphrase: str | None = None) -> "SecretPool":
         """The pool of the key kept in `folder`, which is made on first use. Blocking.
 
-        Without a folder, or with one that cannot be written, the key is this process's own.
+        Without a folder, or with one that cannot be written, the key is this process's own. A `passphrase` wins: all
+        installations that are given the same one judge a design on the same stimulus.
         """
+        if passphrase is not None:
+            return cls(hashlib.sha256(passphrase.encode()).digest(), size)
         return cls(_kept_key(folder) if folder is not None else secrets.token_bytes(KEY_BYTES), size)
 
     def draws(self, bench_key: str, index: int) -> int:

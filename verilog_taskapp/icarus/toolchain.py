@@ -77,7 +77,7 @@ async def find(iverilog: str, runner: Runner) -> Toolchain:
         tried = (await runner.run(Job(steps=(probe,), files={"probe.v": b"module probe; endmodule\n"}))).last
         legacy = tried.succeeded and "nknown" not in tried.stderr + tried.stdout
     tools = Toolchain(compiler, simulator, major, minor, legacy)
-    passes = await asyncio.to_thread(find_passes, compiler)
+    passes = await asyncio.to_thread(find_passes, compiler, major)
     if passes is not None and tools.supported and await _same_programs(tools, passes, runner):
         return replace(tools, passes=passes)
     return tools

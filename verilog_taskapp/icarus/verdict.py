@@ -60,6 +60,8 @@ class Compilation:
     """Short advice on the diagnostics; see `verilog_taskapp.icarus.hints`."""
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The compiled source files."""
+    cached: bool = False
+    """Taken from equal work done before; the times are of that work."""
 
     @property
     def succeeded(self) -> bool:
@@ -100,6 +102,8 @@ class Verdict:
     """For people: what was rejected, or how the run ended."""
     hints: tuple[str, ...] = ()
     """Short advice on a failure, without expected values; see `verilog_taskapp.icarus.behaviour`."""
+    cached: bool = False
+    """Taken from equal work done before; the times are of that work."""
 
     @property
     def share_of_outputs(self) -> float:
