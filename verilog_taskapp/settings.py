@@ -155,7 +155,7 @@ class Settings(BaseSettings):
     iverilog: str = "iverilog"
     """The Icarus compiler: a name on PATH or a path; its `vvp` is taken from the same folder."""
     max_children: int = Field(0, ge=0)
-    """Simulator processes at once; 0: the number of cores."""
+    """Simulator processes at once (and as many again that run for over a second); 0: the number of cores."""
     compile_cpu_s: float = Field(10.0, gt=0)
     """CPU seconds of one compilation."""
     run_cpu_s: float = Field(10.0, gt=0)

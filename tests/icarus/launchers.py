@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from verilog_taskapp.icarus import runner
+from verilog_taskapp.icarus import channel
 
 Way = Literal["shared", "forked"]
 WAYS: tuple[Way, ...] = ("shared", "forked")
@@ -14,5 +14,5 @@ def start_children(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the launchers that are started from now on start their children in this way."""
     if way == "forked":
         nowhere = "from verilog_taskapp.icarus import spawn; spawn.available = lambda: False; "
-        monkeypatch.setattr(runner, "LAUNCHER", runner.LAUNCHER.replace("from verilog", f"{nowhere}from verilog", 1))
-        assert nowhere in runner.LAUNCHER
+        monkeypatch.setattr(channel, "LAUNCHER", channel.LAUNCHER.replace("from verilog", f"{nowhere}from verilog", 1))
+        assert nowhere in channel.LAUNCHER

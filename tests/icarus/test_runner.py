@@ -357,6 +357,18 @@ async def test_many_jobs_share_few_children(runner: Runner) -> None:
     assert [result.stdout for result in results] == [f"{number}\n" for number in range(40)]
 
 
+async def test_designs_that_never_end_do_not_hold_up_the_others(runner: Runner, scratch: Path) -> None:
+    endless = [asyncio.create_task(run(runner, shell(FOR_EVER, Limits(cpu_s=600.0, wall_s=600.0)))) for _ in range(3)]
+    await until(lambda: runner.busy == 3)  # two have been there for a second, the third got a place of theirs
+    results = await asyncio.gather(*(said(runner, f"echo {number}") for number in range(10)))
+    assert [result.stdout for result in results] == [f"{number}\n" for number in range(10)]
+    assert len(simulators_in(scratch)) == 3
+    for task in endless:
+        task.cancel()
+    await asyncio.wait(endless)
+    assert (runner.busy, runner.waiting) == (0, 0)
+
+
 # --- launchers and servers that die
 
 

@@ -1,34 +1,26 @@
 """The one way in which the service starts child processes.
 
-A `Runner` keeps a fixed number of launcher processes (see `verilog_taskapp.icarus.launcher`); each runs one `Job` at a
-time, so their number is also the limit on concurrent simulators. The event loop only writes and reads a socket.
+A `Runner` keeps launcher processes (see `verilog_taskapp.icarus.launcher`); each runs one `Job` at a time. The event
+loop only writes and reads a socket.
 """
 
 import asyncio
-import json
 import os
 import shutil
-import socket
-import subprocess
-import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import verilog_taskapp
 from verilog_taskapp.errors import EnvironmentFailed
-from verilog_taskapp.icarus import launcher
+from verilog_taskapp.icarus.channel import Answer, Channel
 from verilog_taskapp.icarus.confinement import Confinement
 from verilog_taskapp.icarus.scratch import Scratch
+from verilog_taskapp.icarus.slots import Slots
 
 MIB = 1024**2
-LAUNCHER = (
-    f"import sys; sys.path.append({str(Path(verilog_taskapp.__file__).parents[1])!r}); "
-    f"from {launcher.__name__} import main; main()"
-)
-"""What a launcher's Python runs: without site-packages, but with this package."""
 Stage = Literal["compile", "pass", "run"]
 End = Literal["exited", "wall_limit", "output_limit", "cancelled"]
 
@@ -114,101 +106,12 @@ class JobResult:
         return self.steps[-1]
 
 
-class _Launcher:
-    """The server's end of one launcher process."""
-
-    def __init__(self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
-        self.process = process
-        self.reader = reader
-        self.writer = writer
-
-    @classmethod
-    async def start(cls, scratch: Path, confinement: Confinement | None) -> "_Launcher":
-        ours, theirs = socket.socketpair()
-        try:
-            with theirs:
-                theirs.set_inheritable(True)
-                argv = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(theirs.fileno()), str(scratch)]
-                argv.append(json.dumps(asdict(confinement) if confinement is not None else None))
-                process = await asyncio.to_thread(_popen, argv, theirs.fileno())
-        except OSError:
-            ours.close()
-            raise
-        ours.setblocking(False)
-        reader, writer = await asyncio.open_connection(sock=ours, limit=2**20)
-        return cls(process, reader, writer)
-
-    async def call(self, job: Job, environment: Mapping[str, str]) -> JobResult:
-        blobs = list(job.files.values())
-        header = {
-            "names": list(job.files),
-            "blob_sizes": [len(blob) for blob in blobs],
-            "links": {name: str(path) for name, path in job.links.items()},
-            "collect": dict(job.collect),
-            "steps": [
-                {
-                    "argv": step.argv,
-                    "env": environment,
-                    "required": step.required,
-                    "stage": step.stage,
-                    "stdin": step.stdin,
-                    **asdict(step.limits),
-                }
-                for step in job.steps
-            ],
-        }
-        encoded = json.dumps(header).encode()
-        self.writer.writelines(
-            [launcher.FRAME.pack(len(encoded), sum(map(len, blobs))), encoded, *blobs],
-        )
-        await self.writer.drain()
-        return await self._answer()
-
-    async def _answer(self) -> JobResult:
-        header_size, blobs_size = launcher.FRAME.unpack(await self.reader.readexactly(launcher.FRAME.size))
-        header = json.loads(await self.reader.readexactly(header_size))
-        data = await self.reader.readexactly(blobs_size)
-        files: dict[str, bytes] = {}
-        start = 0
-        for name, size in zip(header["names"], header["blob_sizes"], strict=True):
-            files[name] = data[start : start + size]
-            start += size
-        if header["error"] is not None:
-            raise EnvironmentFailed(f"a simulator process could not be run ({header['error']})")
-        return JobResult(tuple(StepResult(**step) for step in header["steps"]), files)
-
-    def cancel(self) -> None:
-        """Ask for the running job's end; its answer still comes."""
-        self.writer.write(launcher.CANCEL)
-
-    @property
-    def directory(self) -> str:
-        """Where its job runs, below the scratch directory."""
-        return launcher.SLOT_DIRECTORY.format(pid=self.process.pid)
-
-    async def stop(self) -> None:
-        self.writer.close()
-        try:
-            await asyncio.to_thread(self.process.wait, 5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            await asyncio.to_thread(self.process.wait)
-
-
-def _popen(argv: list[str], descriptor: int) -> subprocess.Popen[bytes]:
-    # A session of its own: a Ctrl-C at the terminal reaches the server alone, which then closes the socket.
-    return subprocess.Popen(
-        argv,
-        pass_fds=(descriptor,),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        env={"PATH": os.defpath, "LC_ALL": "C"},
-        start_new_session=True,
-    )
+Observer = Callable[[Step, StepResult], None]
+"""Told of every child process that ended."""
 
 
 class Runner:
-    """Runs jobs, at most `children` at once, first come first served.
+    """Runs jobs, first come first served: `children` at once, and as many again that have run for over a second.
 
     `sandbox` confines every child to the tool chain and to its own slot; None: resource limits and groups alone.
 
@@ -221,16 +124,17 @@ class Runner:
         self, *, children: int = 0, scratch_root: Path | None = None, sandbox: Confinement | None = None
     ) -> None:
         self.children = children or os.cpu_count() or 1
+        self.observe_step: Observer | None = None
+        self.observe_wait: Callable[[float], None] | None = None
+        """Told how many seconds each job waited for its turn."""
+        self._slots = Slots(self.children)
         self._confinement = sandbox
         self._scratch_root = scratch_root
-        self._idle: asyncio.Queue[_Launcher | None] = asyncio.LifoQueue()  # one that is running before one to start
-        self._all: set[_Launcher] = set()
-        self._running: dict[asyncio.Task[Any] | None, _Launcher] = {}
-        self._cancelled: set[asyncio.Task[Any] | None] = set()
+        self._idle: list[Channel] = []
+        self._all: set[Channel] = set()
+        self._opening: set[asyncio.Future[Channel]] = set()
         self._closing = False
-        self._jobs: set[asyncio.Task[JobResult]] = set()
         self._scratch: Scratch | None = None
-        self.waiting = 0
 
     async def __aenter__(self) -> "Runner":
         opening = asyncio.ensure_future(asyncio.to_thread(Scratch.open, self._scratch_root))
@@ -242,15 +146,12 @@ class Runner:
             raise
         except OSError as error:
             raise EnvironmentFailed(f"the scratch directory cannot be used: {error}", stage="initialize") from error
-        for _ in range(self.children):
-            self._idle.put_nowait(None)  # started when first needed
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._closing = True
-        await asyncio.gather(*(one.stop() for one in self._all))
-        await asyncio.gather(*self._jobs, return_exceptions=True)  # one may still have been starting its launcher
-        await asyncio.gather(*(one.stop() for one in self._all))
+        await asyncio.gather(*self._opening, return_exceptions=True)
+        await asyncio.gather(*(one.close() for one in self._all))
         self._all.clear()
         if self._scratch is not None:
             await asyncio.to_thread(self._scratch.close)
@@ -265,63 +166,100 @@ class Runner:
     @property
     def busy(self) -> int:
         """Jobs running now."""
-        return self.children - self._idle.qsize()
+        return self._slots.busy
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait for their turn."""
+        return self._slots.waiting
 
     async def run(self, job: Job) -> JobResult:
         """Run one job to its end."""
-        self.waiting += 1
+        asked = time.monotonic()
+        place = await self._slots.take()
+        if self.observe_wait is not None:
+            self.observe_wait(time.monotonic() - asked)
+        channel: Channel | None = None
         try:
-            slot = await self._idle.get()
-        finally:
-            self.waiting -= 1
-        running = asyncio.create_task(self._run_in(slot, job))
-        self._jobs.add(running)
-        running.add_done_callback(self._jobs.discard)
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            self._cancelled.add(running)
-            if (busy := self._running.get(running)) is not None:
-                busy.cancel()
-            while not running.done():
-                with suppress(asyncio.CancelledError):  # cancelled again: the job still has to end first
-                    await asyncio.wait([running])
-            self._cancelled.discard(running)
-            if not running.cancelled():
-                running.exception()  # seen
-            raise
-
-    async def _run_in(self, slot: "_Launcher | None", job: Job) -> JobResult:
-        """Run `job` in the slot, starting its launcher if there is none, and give the slot back whatever happens."""
-        task = asyncio.current_task()
-        try:
-            if slot is not None and slot.process.poll() is not None:  # died while idle
-                await self._discard(slot)
-                slot = None
-            if slot is None:
-                slot = await _Launcher.start(self.scratch, self._confinement)
-                self._all.add(slot)
-            if task in self._cancelled:  # while the launcher was starting
-                raise asyncio.CancelledError
-            if self._closing:
-                raise EnvironmentFailed("the service is stopping")
-            self._running[task] = slot
-            return await slot.call(job, self._environment())
-        except (asyncio.IncompleteReadError, OSError) as error:
-            if slot is not None:
-                await self._discard(slot)
-                slot = None
+            channel = await self._channel()
+            result = _result(await channel.call(_header(job), list(job.files.values())))
+        except (ConnectionError, OSError) as error:
             raise EnvironmentFailed("the process that starts simulators went away") from error
         finally:
-            self._running.pop(task, None)
-            self._idle.put_nowait(slot)
+            if channel is not None:
+                await self._put_back(channel)
+            self._slots.give_back(place)
+        if self.observe_step is not None:
+            for step, ended in zip(job.steps, result.steps, strict=False):
+                self.observe_step(step, ended)
+        return result
 
-    async def _discard(self, slot: _Launcher) -> None:
+    async def _channel(self) -> Channel:
+        """A launcher that is free, started if there is none."""
+        while self._idle and not self._closing:
+            channel = self._idle.pop()  # the one that worked last: its pages are warm
+            if channel.alive:
+                return channel
+            await self._discard(channel)
+        if self._closing:
+            raise EnvironmentFailed("the service is stopping")
+        opening = asyncio.ensure_future(Channel.open(self.scratch, self._confinement))
+        self._opening.add(opening)
+        opening.add_done_callback(self._opened)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            while not opening.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([opening])
+            if opening.exception() is None:
+                self._idle.append(opening.result())
+            raise
+
+    def _opened(self, opening: asyncio.Future[Channel]) -> None:
+        self._opening.discard(opening)
+        if not opening.cancelled() and opening.exception() is None:
+            self._all.add(opening.result())
+
+    async def _put_back(self, channel: Channel) -> None:
+        if channel.alive:
+            self._idle.append(channel)
+        elif not self._closing:
+            await asyncio.shield(self._discard(channel))
+
+    async def _discard(self, channel: Channel) -> None:
         """Forget a launcher that does not answer any more, and remove what it left."""
-        self._all.discard(slot)
-        await slot.stop()
-        await asyncio.to_thread(shutil.rmtree, self.scratch / slot.directory, ignore_errors=True)
+        self._all.discard(channel)
+        await channel.close()
+        await asyncio.to_thread(shutil.rmtree, self.scratch / channel.directory, ignore_errors=True)
 
-    def _environment(self) -> dict[str, str]:
-        """A clean environment: no keys, nothing of the server's."""
-        return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": ".", "HOME": "/nonexistent"}
+
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": ".", "HOME": "/nonexistent"}
+"""Of every child: no keys, nothing of the server's."""
+
+
+def _header(job: Job) -> dict[str, Any]:
+    """A job as its launcher is told."""
+    return {
+        "names": list(job.files),
+        "blob_sizes": [len(blob) for blob in job.files.values()],
+        "links": {name: str(path) for name, path in job.links.items()},
+        "collect": dict(job.collect),
+        "steps": [
+            {
+                "argv": step.argv,
+                "env": _ENVIRONMENT,
+                "required": step.required,
+                "stage": step.stage,
+                "stdin": step.stdin,
+                **vars(step.limits),
+            }
+            for step in job.steps
+        ],
+    }
+
+
+def _result(answer: Answer) -> JobResult:
+    if answer.error is not None:
+        raise EnvironmentFailed(f"a simulator process could not be run ({answer.error})")
+    return JobResult(tuple(StepResult(**step) for step in answer.steps), answer.files)
