@@ -112,12 +112,20 @@ class Compiler:
             run.wall_s,
             fingerprint(files, sources),
             any(step.output_cut for step in run.steps) or _STRAY_OVERRIDE.search(run.output) is not None,
-            hints=await asyncio.to_thread(compile_hints, diagnostics, files, sources, top, self._tools.major),
+            hints=await self._hints(diagnostics, files, sources, top),
             texts=source_texts(files, sources),
         )
         # A compiler that fails without naming a place in a source may itself be what is broken.
         explained = good or bool(refused) or any(one.severity == "error" and one.file is not None for one in said)
         return compilation, run.cause if explained or run.cause not in ("ok", "exit_status") else "crashed"
+
+    async def _hints(
+        self, diagnostics: tuple[Diagnostic, ...], files: Mapping[str, str], sources: tuple[str, ...], top: str
+    ) -> tuple[str, ...]:
+        """Warnings are looked at as they are; only for errors are the texts searched, which may take a while."""
+        if any(one.severity == "error" for one in diagnostics):
+            return await asyncio.to_thread(compile_hints, diagnostics, files, sources, top, self._tools.major)
+        return compile_hints(diagnostics, files, sources, top, self._tools.major)
 
     async def _explain(
         self,

@@ -4,6 +4,7 @@ The compiler's output is the one place where ports are listed after elaboration,
 Only headers are read, line by line; a design can influence the text only through its own names.
 """
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,7 +49,10 @@ def modules(program: bytes) -> Iterator[ModuleInstance]:
     current: tuple[str, str] | None = None
     ports: list[Port] = []
     scale = (0, 0)
-    for line in program.decode("utf-8", "replace").splitlines():
+    for raw in io.BytesIO(program):  # line by line: most callers stop early
+        if raw[:1] not in (b"S", b" "):
+            continue
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
         if line.startswith("S_"):
             if current is not None:
                 yield ModuleInstance(paths[current[0]], current[1], tuple(ports), *scale)

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class GoldenStore:
-    """Reads and writes below `root`; blocking, so call it from a thread. `root` None: in memory only."""
+    """Reads and writes below `root`; all but `recent` block: call them from a thread. `root` None: in memory only."""
 
     def __init__(self, root: Path | None, simulator: str) -> None:
         self._folder = root / "golden" / f"judge-{JUDGE_VERSION}-icarus-{simulator}" if root is not None else None
@@ -31,12 +31,18 @@ class GoldenStore:
         self._recent_bytes = 0
         self._lock = threading.Lock()
 
-    def trace(self, key: str, draws: int) -> GoldenTrace | None:
-        """A stored trace, if there is one."""
+    def recent(self, key: str, draws: int) -> GoldenTrace | None:
+        """A trace that is in memory; does not block."""
         with self._lock:
             if (key, draws) in self._recent:
                 self._recent.move_to_end((key, draws))
                 return self._recent[key, draws]
+        return None
+
+    def trace(self, key: str, draws: int) -> GoldenTrace | None:
+        """A stored trace, if there is one."""
+        if (found := self.recent(key, draws)) is not None:
+            return found
         data = self._read(f"{key}-{draws}.trace")
         if data is None:
             return None
