@@ -1,12 +1,7 @@
 """Where a model may be, and who gets which key."""
 
-import asyncio
-import ssl
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-import httpcore
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,12 +13,10 @@ from verilog_taskapp.inference.endpoint import (
     Endpoint,
     check_host,
     endpoint_for,
-    is_never_contacted,
     key_for,
     normalize_url,
     proxy_endpoint,
 )
-from verilog_taskapp.inference.guard import GuardedBackend, GuardedTransport, resolve
 from verilog_taskapp.settings import Settings
 
 GROQ_KEY = "gsk_groqgroqgroq1234"
@@ -214,114 +207,6 @@ class TestHostPolicy:
         check_host("http://localhost:8000/v1/chat/completions", settings)
         with pytest.raises(InferenceHostRefused):
             check_host("http://localhost:6379/v1/chat/completions", settings)
-
-
-class RecordingStream(httpcore.AsyncMockStream):
-    def __init__(self, backend: "RecordingBackend") -> None:
-        super().__init__([b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n", b"{}"])
-        self._backend = backend
-
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.AsyncNetworkStream:
-        self._backend.tls.append((server_hostname, ssl_context.check_hostname))
-        return self
-
-
-class RecordingBackend(httpcore.AsyncNetworkBackend):
-    """Connects to nothing and notes to whom it would have."""
-
-    def __init__(self, unreachable: Sequence[str] = ()) -> None:
-        self.connected: list[tuple[str, int]] = []
-        self.shares: list[float | None] = []
-        self.tls: list[tuple[str | None, bool]] = []
-        self._unreachable = unreachable
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        self.connected.append((host, port))
-        self.shares.append(timeout)
-        if host in self._unreachable:
-            raise httpcore.ConnectError("refused")
-        return RecordingStream(self)
-
-
-class ChangingNames:
-    """A resolver that gives another answer each time, as a rebinding name server does."""
-
-    def __init__(self, *answers: Sequence[str]) -> None:
-        self._answers = list(answers)
-        self.asked: list[str] = []
-
-    async def __call__(self, host: str, port: int) -> Sequence[str]:
-        self.asked.append(host)
-        return self._answers.pop(0)
-
-
-class TestConnection:
-    async def test_the_address_that_was_checked_is_the_one_connected_to(self) -> None:
-        names, network = ChangingNames(["203.0.113.7"], ["169.254.169.254"]), RecordingBackend()
-        guarded = GuardedBackend(names, network)
-        await guarded.connect_tcp("rebind.example", 80)
-        assert network.connected == [("203.0.113.7", 80)]
-        assert names.asked == ["rebind.example"]
-        with pytest.raises(InferenceHostRefused) as caught:
-            await guarded.connect_tcp("rebind.example", 80)
-        assert network.connected == [("203.0.113.7", 80)]
-        assert caught.value.status == 424
-        assert caught.value.extras == {"host": "rebind.example"}
-
-    @pytest.mark.parametrize(
-        "address", ["169.254.169.254", "fe80::1%eth0", "::ffff:169.254.169.254", "fd00:ec2::254", "100.100.100.200"]
-    )
-    async def test_one_forbidden_address_among_several_refuses_the_name(self, address: str) -> None:
-        network = RecordingBackend()
-        with pytest.raises(InferenceHostRefused):
-            await GuardedBackend(ChangingNames(["203.0.113.7", address]), network).connect_tcp("mixed.example", 80)
-        assert network.connected == []
-
-    async def test_the_next_address_is_tried_when_one_does_not_answer(self) -> None:
-        network = RecordingBackend(unreachable=["2001:db8::1"])
-        names = ChangingNames(["2001:db8::1", "203.0.113.7"])
-        await GuardedBackend(names, network).connect_tcp("dual.example", 443, timeout=10.0)
-        assert network.connected == [("2001:db8::1", 443), ("203.0.113.7", 443)]
-        assert network.shares == [5.0, 10.0]
-
-    async def test_a_name_without_an_address_is_a_connect_error(self) -> None:
-        async def fails(host: str, port: int) -> Sequence[str]:
-            raise OSError("Name or service not known")
-
-        with pytest.raises(httpcore.ConnectError, match=r"nowhere\.example"):
-            await GuardedBackend(fails, RecordingBackend()).connect_tcp("nowhere.example", 80)
-        with pytest.raises(httpcore.ConnectError):
-            await GuardedBackend(ChangingNames([]), RecordingBackend()).connect_tcp("nowhere.example", 80)
-
-    async def test_a_name_server_that_does_not_answer_is_a_connect_time_out(self) -> None:
-        async def never(host: str, port: int) -> Sequence[str]:
-            await asyncio.Event().wait()
-            return []
-
-        with pytest.raises(httpcore.ConnectTimeout):
-            await GuardedBackend(never, RecordingBackend()).connect_tcp("slow.example", 80, timeout=0.01)
-
-    async def test_the_systems_resolver_knows_localhost_and_odd_spellings_of_addresses(self) -> None:
-        assert {"127.0.0.1", "::1"} & set(await resolve("localhost", 80))
-        assert is_never_contacted((await resolve("0xa9fea9fe", 80))[0])
-
-    async def test_tls_is_made_for_the_name_though_the_connection_is_to_an_address(self) -> None:
-        names, network = ChangingNames(["203.0.113.7"], ["203.0.113.7"]), RecordingBackend()
-        transport = GuardedTransport(httpx.Limits(), resolver=names, backend=network)
-        async with httpx.AsyncClient(transport=transport) as client:
-            await client.get("https://one.example/v1/models")
-            await client.get("https://two.example/v1/models")
-        assert network.connected == [("203.0.113.7", 443)] * 2, "names that share an address share no connection"
-        assert network.tls == [("one.example", True), ("two.example", True)]
 
 
 class TestKeys:

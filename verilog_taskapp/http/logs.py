@@ -47,7 +47,7 @@ def configure_logging(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
-    for name in ("httpx", "httpcore", "datasets", "urllib3", "asyncio"):
+    for name in ("httpx", "httpcore", "aiohttp", "datasets", "urllib3", "asyncio"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logger = logging.getLogger(name)

@@ -12,7 +12,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Literal, NoReturn, Self
 
 import httpx
@@ -38,10 +37,14 @@ MAX_ERROR_BYTES = 64 * 1024
 """Of an error answer no more is read."""
 EXCERPT_CHARS = 500
 CONNECT_TIMEOUT_S = 10.0
-PROXY_CONNECTIONS = 256
-"""Connections beyond one per rollout, for proxied requests."""
 KEEPALIVE_S = 4.0
 """Below the 5 s after which uvicorn, and so vLLM and SGLang, close an idle connection under a request."""
+
+_HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "Accept-Encoding": "identity",
+    "User-Agent": f"verilog-taskapp/{__version__}",
+}
 
 
 class DeadlineReached(Exception):
@@ -119,18 +122,9 @@ class ChatClient:
         self._clock = clock
         self._wall_clock = wall_clock
         self._jitter = jitter
-        connections = settings.max_rollouts + PROXY_CONNECTIONS
-        limits = httpx.Limits(
-            max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=KEEPALIVE_S
-        )
-        self._http = httpx.AsyncClient(
-            transport=transport or GuardedTransport(limits),
-            timeout=httpx.Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S)),
-            headers={"User-Agent": f"verilog-taskapp/{__version__}", "Accept-Encoding": "identity"},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # callers share nothing through cookies
-            follow_redirects=False,
-            trust_env=False,
-        )
+        self._transport = transport or GuardedTransport(keepalive_s=KEEPALIVE_S)
+        connect_s = min(self._timeout_s, CONNECT_TIMEOUT_S)
+        self._extensions = {"timeout": httpx.Timeout(self._timeout_s, connect=connect_s).as_dict()}
 
     async def __aenter__(self) -> Self:
         return self
@@ -140,7 +134,7 @@ class ChatClient:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._http.aclose()
+        await self._transport.aclose()
 
     async def complete(self, target: Endpoint, body: Mapping[str, Any], *, deadline: float | None = None) -> Completion:
         """One chat completion for `body`, never streamed.
@@ -178,7 +172,7 @@ class ChatClient:
         """
         payload = _encode(body) if body is not None else None
         try:
-            response = await self._http.send(self._request(method, target, payload), stream=True)
+            response = await self._send(self._request(method, target, payload))
         except (httpx.TransportError, TimeoutError) as error:
             raise InferenceFailed(
                 f"{target.label} did not answer: {_described(error, target)}", extras={"upstream_status": None}
@@ -212,7 +206,7 @@ class ChatClient:
             raise _Failure("malformed", said, answer.status) from None
 
     async def _exchange(self, target: Endpoint, payload: bytes) -> _Answer:
-        response = await self._http.send(self._request("POST", target, payload), stream=True)
+        response = await self._send(self._request("POST", target, payload))
         received = bytearray()
         ok = response.is_success
         try:
@@ -226,14 +220,23 @@ class ChatClient:
             await response.aclose()
         return _Answer(response.status_code, response.headers, bytes(received))
 
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        """Status and headers of the answer, its body unread.
+
+        Straight to the transport: what a client adds (redirects, cookies, authentication) is not wanted here.
+        """
+        response = await self._transport.handle_async_request(request)
+        response.request = request
+        return response
+
     def _request(self, method: str, target: Endpoint, payload: bytes | None) -> httpx.Request:
-        headers = {"Accept": "application/json, text/event-stream"}
+        headers = {**_HEADERS}
         if payload is not None:
             headers["Content-Type"] = "application/json"
         if target.key is not None:
             headers["Authorization"] = f"Bearer {target.key.get_secret_value()}"
         try:
-            return self._http.build_request(method, target.url, content=payload, headers=headers)
+            return httpx.Request(method, target.url, content=payload, headers=headers, extensions=self._extensions)
         except httpx.InvalidURL:
             raise InvalidRequest("inference_url is not a valid URL") from None
 

@@ -1,23 +1,27 @@
-"""The connection itself: a name is resolved once, every address is checked, and a checked one is connected to.
+"""The network of model calls: a pool of connections to addresses that were checked.
 
 Checking a URL's host beforehand does not help against DNS rebinding, where the name resolves to a public address for
 the check and to another for the connect. Here both are the same lookup. TLS still sees the name (SNI and certificate),
 and connections are pooled by name, never by address.
+
+The wire is aiohttp's, behind httpx's interface of a transport: a call costs it a tenth of what httpx's own pool takes
+with 64 calls in flight (`benchmarks/README.md`).
 """
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from ipaddress import ip_address
 
-import httpcore
+import aiohttp
 import httpx
+import yarl
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from verilog_taskapp.inference.endpoint import is_never_contacted, refused
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """From a host name and a port to its addresses, best first; raises OSError when there are none."""
-
-_SocketOption = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
@@ -26,92 +30,142 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return tuple(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
 
 
-class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Opens TCP connections to checked addresses only."""
+class GuardedResolver(AbstractResolver):
+    """Resolves to checked addresses only."""
 
-    def __init__(self, resolver: Resolver = resolve, inner: httpcore.AsyncNetworkBackend | None = None) -> None:
+    def __init__(self, resolver: Resolver = resolve) -> None:
         self._resolve = resolver
-        self._inner = inner or httpcore.AnyIOBackend()
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[_SocketOption] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """Connect to `host` within `timeout` seconds, trying its addresses in turn.
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The addresses of `host`.
 
-        Raises InferenceHostRefused if any address of the host is link-local or a metadata service,
-        httpcore.ConnectTimeout, or httpcore.ConnectError.
+        Raises InferenceHostRefused if any of them is link-local or a metadata service, OSError when there are none.
         """
-        options = list(socket_options or ())
-        try:
-            async with asyncio.timeout(timeout):
-                addresses = await self._checked_addresses(host, port)
-                return await self._connect_any(addresses, port, timeout, local_address, options)
-        except TimeoutError:
-            raise httpcore.ConnectTimeout(f"no connection to {host} within {timeout} s") from None
-
-    async def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[_SocketOption] | None = None
-    ) -> httpcore.AsyncNetworkStream:
-        """Never: models are reached over TCP."""
-        raise httpcore.ConnectError("Unix sockets are not used for inference")
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait for `seconds`."""
-        await self._inner.sleep(seconds)
-
-    async def _checked_addresses(self, host: str, port: int) -> Sequence[str]:
         try:
             addresses = await self._resolve(host, port)
-        except (OSError, UnicodeError):
-            raise httpcore.ConnectError(f"the name {host} does not resolve") from None
+        except UnicodeError:
+            raise OSError(f"the name {host} does not resolve") from None
         if not addresses:
-            raise httpcore.ConnectError(f"the name {host} has no address")
+            raise OSError(f"the name {host} has no address")
         if any(is_never_contacted(address) for address in addresses):
-            raise refused(host, "has a link-local or metadata address, which this server never contacts")
-        return addresses
+            raise _forbidden(host)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for address in addresses
+        ]
 
-    async def _connect_any(
-        self,
-        addresses: Sequence[str],
-        port: int,
-        timeout: float | None,
-        local_address: str | None,
-        options: list[_SocketOption],
-    ) -> httpcore.AsyncNetworkStream:
-        last: Exception | None = None
-        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
-            # One address that swallows packets must not use up the time of the ones after it.
-            share = None if timeout is None else timeout / left
-            try:
-                return await self._inner.connect_tcp(
-                    address, port, timeout=share, local_address=local_address, socket_options=options
-                )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                last = error
-        raise last or httpcore.ConnectError("no address to connect to")
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
-class GuardedTransport(httpx.AsyncHTTPTransport):
-    """httpx's own transport on a pool whose connections go through `GuardedBackend`; proxies are never used."""
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """Sends requests over pooled connections; never through a proxy, never after a redirect, without cookies.
 
-    def __init__(
-        self,
-        limits: httpx.Limits,
-        *,
-        resolver: Resolver = resolve,
-        backend: httpcore.AsyncNetworkBackend | None = None,
-    ) -> None:
-        context = httpx.create_ssl_context()
-        super().__init__(verify=context, limits=limits)
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=context,
-            max_connections=limits.max_connections,
-            max_keepalive_connections=limits.max_keepalive_connections,
-            keepalive_expiry=limits.keepalive_expiry,
-            network_backend=GuardedBackend(resolver, backend),
-        )
+    Raises httpx's own errors: ConnectError, ConnectTimeout, ReadTimeout, ReadError, RemoteProtocolError.
+    """
+
+    def __init__(self, *, keepalive_s: float, resolver: Resolver = resolve) -> None:
+        self._keepalive_s = keepalive_s
+        self._resolver = resolver
+        self._opened: aiohttp.ClientSession | None = None
+
+    def _session(self) -> aiohttp.ClientSession:
+        if self._opened is None:
+            connector = aiohttp.TCPConnector(
+                limit=0,  # how many rollouts there may be is decided elsewhere
+                keepalive_timeout=self._keepalive_s,
+                resolver=GuardedResolver(self._resolver),
+                use_dns_cache=False,
+                ssl=httpx.create_ssl_context(),
+            )
+            self._opened = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+            )
+        return self._opened
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request and return once status and headers are there."""
+        host = request.url.host
+        if _is_address(host) and is_never_contacted(host):  # aiohttp resolves names only
+            raise _forbidden(host)
+        limits = request.extensions.get("timeout", {})
+        try:
+            answer = await self._session().request(
+                request.method,
+                yarl.URL(str(request.url), encoded=True),
+                data=await request.aread() or None,
+                headers=[(name, value) for name, value in request.headers.multi_items() if name != "content-length"],
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(connect=limits.get("connect"), sock_read=limits.get("read")),
+            )
+        except (aiohttp.ClientError, OSError) as error:
+            raise _translated(error) from error
+        body = _Body(answer)
+        return httpx.Response(answer.status, headers=answer.raw_headers, stream=body, request=request)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        if self._opened is not None:
+            await self._opened.close()
+            self._opened = None
+
+
+class _Body(httpx.AsyncByteStream):
+    """An answer's body as it arrives."""
+
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._answer.content.iter_any():
+                yield chunk
+        except (aiohttp.ClientError, OSError) as error:
+            self._answer.close()
+            raise _translated(error) from error
+
+    async def aclose(self) -> None:
+        # Not read to its end: closing the connection makes the server stop generating.
+        if self._answer.content.at_eof():
+            self._answer.release()
+        else:
+            self._answer.close()
+
+
+def _translated(error: Exception) -> httpx.TransportError:
+    """The same failure as httpx names it. TimeoutError is an OSError."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return httpx.ConnectTimeout(text)
+    if isinstance(error, TimeoutError):
+        return httpx.ReadTimeout(text)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return httpx.ConnectError(text)
+    if isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientResponseError)):
+        return httpx.RemoteProtocolError(text)
+    return httpx.ReadError(text)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _forbidden(host: str) -> Exception:
+    return refused(host, "has a link-local or metadata address, which this server never contacts")
