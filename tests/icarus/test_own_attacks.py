@@ -20,7 +20,8 @@ from tests.icarus import made
 from tests.support import forget_settings, settings_in, simulators_in
 from verilog_taskapp.contracts import InitializeRequest, StepRequest, TerminateRequest
 from verilog_taskapp.environment.actions import ToolCall
-from verilog_taskapp.environment.episode import Episode, EpisodeOptions
+from verilog_taskapp.environment.episode import Episode
+from verilog_taskapp.environment.state import EpisodeOptions
 from verilog_taskapp.environment.workspace import SOURCE_SUFFIXES
 from verilog_taskapp.environment.world import World, bench_of
 from verilog_taskapp.errors import SessionNotFound

@@ -10,6 +10,7 @@ from typing import Literal
 
 from verilog_taskapp.icarus.launcher import OUT_PREFIX
 from verilog_taskapp.icarus.program import Port
+from verilog_taskapp.icarus.replay import KIND_BITS, RowKind
 from verilog_taskapp.icarus.trace import DELAY_BITS, FLAG_BITS, Interface
 
 REPLAY_ROOT = "vt_replay"
@@ -18,7 +19,8 @@ OBSERVED = "vt_reference"
 JUDGE_FOLDER = ".judge"
 """Our files in a job's directory; a design's file names never start with a dot."""
 REPLAY_FILE = f"{JUDGE_FOLDER}/replay.sv"
-STIMULUS_FILE = f"{JUDGE_FOLDER}/stimulus"
+KINDS_FILE = f"{JUDGE_FOLDER}/kinds"
+WORDS_FILE = f"{JUDGE_FOLDER}/words"
 RESULT_FILE = f"{OUT_PREFIX}result"
 PROGRAM_FILE = f"{JUDGE_FOLDER}/program.vvp"
 EVENTS_FILE = f"{OUT_PREFIX}events"
@@ -149,50 +151,87 @@ def wrapper(interface: Interface, top: str, reference_top: str) -> str:
     return _header(top, interface.ports) + instance + "endmodule\n"
 
 
-def replay_bench(interface: Interface, top: str, depth: int, clock_start: str) -> str:
+def replay_bench(interface: Interface, top: str, depth: int, clock_start: str, plan: Sequence[RowKind]) -> str:
     """The bench that an untrusted design is compiled with: it feeds recorded inputs and writes down the outputs.
 
-    The number of rows comes at run time (``+vt_rows=N``, at most `depth`), so that one compiled program serves
-    several stimuli. `clock_start` holds the clocks' values at time 0, one character each: given as declaration
-    initialisers they make no edge. The module's end has its label, because a design's file could begin with one. After
-    it the bench's own time scale is set again: it then holds for the design's files. At each row the outputs are
-    written first, as they were before anything of that instant happened; then the clocks change (blocking), then all
-    other inputs (non-blocking). An early row changes the other inputs before the clocks instead.
+    The numbers of rows and of words come at run time (``+vt_rows=N +vt_words=M``, at most `depth`), so that one
+    compiled program serves several stimuli. `clock_start` holds the clocks' values at time 0, one character each: given
+    as declaration initialisers they make no edge. The module's end has its label, because a design's file could begin
+    with one. After it the bench's own time scale is set again: it then holds for the design's files.
+
+    At each row the outputs are kept first, as they were before anything of that instant happened; then the clocks
+    change (blocking), then all other inputs (non-blocking). An early row changes the other inputs before the clocks
+    instead. Kinds of `plan` are the same statements with constants.
     """
-    declarations, drives, early, connections = [], [], [], []
-    low = interface.input_bits
+    declarations, connections = [], []
     for number, port in enumerate(interface.inputs):
-        name, low = f"vt_in{number}", low - port.width
-        bits = f"vt_row[{low + port.width - 1}:{low}]"
-        is_clock = port in interface.clocks
-        start = f" = 1'b{clock_start[number]}" if is_clock else ""
-        declarations.append(f"  reg {_range(port.width)}{name}{start};\n")
-        drives.append(f"      {name} {'=' if is_clock else '<='} {bits};\n")
-        early += [] if is_clock else [f" {name} = {bits};"]
-        connections.append(f".{identifier(port.name)}({name})")
+        start = f" = 1'b{clock_start[number]}" if port in interface.clocks else ""
+        declarations.append(f"  reg {_range(port.width)}vt_in{number}{start};\n")
+        connections.append(f".{identifier(port.name)}(vt_in{number})")
     for number, port in enumerate(interface.outputs):
         declarations.append(f"  wire {_range(port.width)}vt_out{number};\n")
         connections.append(f".{identifier(port.name)}(vt_out{number})")
-    outputs = _concatenation([f"vt_out{number}" for number in range(len(interface.outputs))])
-    width = interface.row_bits
-    delay = f"vt_row[{width - FLAG_BITS - 1}:{width - FLAG_BITS - DELAY_BITS}]"
+    last, answer = depth - 1, _range(interface.output_bits)
     return (
         timescale(interface.precision, interface.precision)
         + f"module {REPLAY_ROOT};\n"
-        + f"  reg [{width - 1}:0] vt_memory [0:{depth - 1}];\n  reg [{width - 1}:0] vt_row;\n"
-        + "  integer vt_fd, vt_index, vt_rows;\n"
+        + f"  reg {_range(KIND_BITS)}vt_kinds [0:{last}];\n"
+        + f"  reg {_range(interface.row_bits)}vt_memory [0:{last}];\n  reg {_range(interface.row_bits)}vt_row;\n"
+        + f"  reg {answer}vt_answers [0:{last}];\n"
+        + "  integer vt_rows, vt_words, vt_index = 0, vt_next = 0, vt_sample = 0;\n"
         + "".join(declarations)
         + f"  {identifier(top)} {REPLAY_INSTANCE}({', '.join(connections)});\n"
         + "  initial begin\n"
         + '    if (!$value$plusargs("vt_rows=%d", vt_rows)) vt_rows = 0;\n'
-        + f'    $readmemb("{STIMULUS_FILE}", vt_memory, 0, vt_rows - 1);\n'
-        + f'    vt_fd = $fopen("{RESULT_FILE}", "w");\n'
-        + "    for (vt_index = 0; vt_index < vt_rows; vt_index = vt_index + 1) begin\n"
-        + "      vt_row = vt_memory[vt_index];\n"
-        + f"      if ({delay} != 0) #({delay});\n"
-        + f'      if (vt_row[{width - 1}]) $fdisplay(vt_fd, "%b", {outputs});\n'
-        + (f"      if (vt_row[{width - 2}]) begin{''.join(early)} end\n" if early else "")
-        + "".join(drives)
-        + f"    end\n    $fclose(vt_fd);\n    $finish(0);\n  end\nendmodule : {REPLAY_ROOT}\n"
+        + '    if (!$value$plusargs("vt_words=%d", vt_words)) vt_words = 0;\n'
+        + f'    $readmemb("{KINDS_FILE}", vt_kinds, 0, vt_rows - 1);\n'
+        + f'    if (vt_words > 0) $readmemb("{WORDS_FILE}", vt_memory, 0, vt_words - 1);\n'
+        + "    repeat (vt_rows) begin\n      case (vt_kinds[vt_index])\n"
+        + "".join(f"        {KIND_BITS}'d{number}: {_of_kind(interface, kind)}" for number, kind in enumerate(plan, 1))
+        + f"        default: {_in_full(interface)}"
+        + "      endcase\n      vt_index = vt_index + 1;\n    end\n"
+        + f'    $writememb("{RESULT_FILE}", vt_answers, 0, vt_sample - 1);\n'
+        + f"    $finish(0);\n  end\nendmodule : {REPLAY_ROOT}\n"
         + timescale(interface.unit, interface.precision)
+    )
+
+
+_NEXT_WORD = "          vt_row = vt_memory[vt_next];\n          vt_next = vt_next + 1;\n"
+
+
+def _sampled(interface: Interface) -> str:
+    outputs = _concatenation([f"vt_out{number}" for number in range(len(interface.outputs))])
+    return f"begin vt_answers[vt_sample] = {outputs}; vt_sample = vt_sample + 1; end\n"
+
+
+def _of_row(interface: Interface) -> list[tuple[str, str, bool]]:
+    """For each input: its variable, its bits in a full row, whether it is a clock."""
+    found, low = [], interface.input_bits
+    for number, port in enumerate(interface.inputs):
+        low -= port.width
+        found.append((f"vt_in{number}", f"vt_row[{low + port.width - 1}:{low}]", port in interface.clocks))
+    return found
+
+
+def _of_kind(interface: Interface, kind: RowKind) -> str:
+    inputs = _of_row(interface)
+    clocks = [name for name, _, is_clock in inputs if is_clock]
+    lines = [f"          #{kind.delay};\n"]
+    lines += [f"          {_sampled(interface)}"] if kind.is_sample else []
+    lines += [f"          {name} = 1'b{value};\n" for name, value in zip(clocks, kind.clocks, strict=True)]
+    if kind.changes_data:
+        lines += [_NEXT_WORD, *(f"          {name} <= {bits};\n" for name, bits, is_clock in inputs if not is_clock)]
+    return "begin\n" + "".join(lines) + "        end\n"
+
+
+def _in_full(interface: Interface) -> str:
+    inputs, width = _of_row(interface), interface.row_bits
+    delay = f"vt_row[{width - FLAG_BITS - 1}:{width - FLAG_BITS - DELAY_BITS}]"
+    early = "".join(f" {name} = {bits};" for name, bits, is_clock in inputs if not is_clock)
+    return (
+        f"begin\n{_NEXT_WORD}          if ({delay} != 0) #({delay});\n"
+        + f"          if (vt_row[{width - 1}]) {_sampled(interface)}"
+        + (f"          if (vt_row[{width - 2}]) begin{early} end\n" if early else "")
+        + "".join(f"          {name} {'=' if is_clock else '<='} {bits};\n" for name, bits, is_clock in inputs)
+        + "        end\n"
     )

@@ -9,23 +9,24 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from verilog_taskapp.errors import EnvironmentFailed, ProblemUnusable
 from verilog_taskapp.icarus import benches
 from verilog_taskapp.icarus.behaviour import behaviour_hints, code_of
 from verilog_taskapp.icarus.bench import Bench
 from verilog_taskapp.icarus.benches import (
+    KINDS_FILE,
     PROGRAM_FILE,
     REPLAY_FILE,
     REPLAY_INSTANCE,
     REPLAY_ROOT,
     RESULT_FILE,
-    STIMULUS_FILE,
+    WORDS_FILE,
 )
 from verilog_taskapp.icarus.classic import ClassicBaseline, ClassicJudge
 from verilog_taskapp.icarus.compare import Comparison, compare
@@ -42,6 +43,7 @@ from verilog_taskapp.icarus.recorder import (
     replay_depth,
 )
 from verilog_taskapp.icarus.relations import Relation, relations
+from verilog_taskapp.icarus.replay import answers, kinds_of, replay, written_bytes
 from verilog_taskapp.icarus.results import COMPILATIONS, VERDICTS, fingerprint
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step, StepResult
 from verilog_taskapp.icarus.stimuli import PUBLIC, SecretPool
@@ -55,9 +57,12 @@ from verilog_taskapp.icarus.waveform import Waveform, waveform
 RUN_FACTOR = 5.0
 """A design may use this many times the CPU time of the reference's replay, and at least the configured limit."""
 
+SMALL_TRACE_ROWS = 1000
+"""A trace of this length is put into the replay's form in about a millisecond, once."""
 SMALL_RESULT_BYTES = 64 * 1024
 """A result of this size is compared in some ten microseconds: less than a thread costs."""
 
+Found = TypeVar("Found")
 Status = Literal["golden", "classic", "unusable"]
 
 log = logging.getLogger(__name__)
@@ -250,7 +255,9 @@ class Judge:
             compilation, why = await self._classic.compile(bench, facts, files, sources)
         else:
             public = await self.trace(prepared)
-            text = benches.replay_bench(facts.interface, bench.top, replay_depth(public.rows), public.clock_start)
+            plan = await _worked_out(public, kinds_of, kinds_of, public)
+            depth = replay_depth(public.rows)
+            text = benches.replay_bench(facts.interface, bench.top, depth, public.clock_start, plan)
             compilation, why = await self._compiler.compile(
                 bench.top,
                 facts.interface.ports,
@@ -343,14 +350,17 @@ class Judge:
         if trace.rows > replay_depth(public.rows):
             raise ProblemUnusable("a recorded stimulus is too long for the replay bench")
         limits = self._limits(prepared.bench.run_cpu_s, trace.reference_cpu_s)
+        plan = await _worked_out(public, kinds_of, kinds_of, public)
+        fed = await _worked_out(trace, plan, replay, trace, plan)
         job = Job(
-            steps=(Step((*self.tools.run_argv(PROGRAM_FILE), f"+vt_rows={trace.rows}"), limits),),
+            steps=(Step((*self.tools.run_argv(PROGRAM_FILE), *fed.arguments), limits),),
             files={
                 **compilation.data_files,
                 PROGRAM_FILE: compilation.program or b"",
-                STIMULUS_FILE: trace.stimulus,
+                KINDS_FILE: fed.kinds,
+                WORDS_FILE: fed.words,
             },
-            collect={RESULT_FILE: len(trace.expected)},
+            collect={RESULT_FILE: written_bytes(trace.samples, interface)},
         )
         run = await run_fairly(self._runner, job, limits)
         said = _own_words(run.step, prepared.bench.top)
@@ -358,7 +368,7 @@ class Judge:
         if run.cause not in ("ok", "exit_status"):
             verdict = Verdict(False, REASONS[run.cause], "golden", trace.samples, design_output=said)
             return replace(verdict, cpu_s=cpu_s, wall_s=wall_s), run.cause
-        actual = run.files.get(RESULT_FILE, b"")
+        actual = answers(run.files.get(RESULT_FILE, b""), interface)
         if len(actual) <= SMALL_RESULT_BYTES:
             comparison = compare(trace, actual)
         else:
@@ -386,6 +396,13 @@ class Judge:
             raise EnvironmentFailed(
                 "the simulator failed, and it fails on the reference too", stage="verdict", retryable=True
             ) from error
+
+
+async def _worked_out(trace: GoldenTrace, key: object, work: Callable[..., Found], *arguments: object) -> Found:
+    """What `work` derives from a trace and keeps under `key`, in a thread where that may take long."""
+    if trace.rows <= SMALL_TRACE_ROWS or key in trace.derived:
+        return work(*arguments)
+    return await asyncio.to_thread(work, *arguments)
 
 
 def _shown(

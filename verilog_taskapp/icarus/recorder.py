@@ -3,6 +3,7 @@
 Everything here runs only texts of the problem itself, never a model's, and still inside the same limits.
 """
 
+import asyncio
 import random
 import re
 from collections.abc import Mapping
@@ -14,17 +15,20 @@ from verilog_taskapp.icarus.benches import (
     DUMMIES,
     EDGES_FILE,
     EVENTS_FILE,
+    KINDS_FILE,
     OBSERVED,
     PROGRAM_FILE,
     REPLAY_FILE,
     REPLAY_ROOT,
     RESULT_FILE,
     SAMPLES_FILE,
+    WORDS_FILE,
 )
 from verilog_taskapp.icarus.compare import compare
 from verilog_taskapp.icarus.diagnostics import parse
 from verilog_taskapp.icarus.execution import Run, run_fairly
 from verilog_taskapp.icarus.program import ModuleInstance, modules
+from verilog_taskapp.icarus.replay import answers, kinds_of, replay, written_bytes
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
 from verilog_taskapp.icarus.toolchain import Toolchain
 from verilog_taskapp.icarus.trace import DELAY_BITS, GoldenTrace, Interface, TraceError, build_trace
@@ -196,24 +200,27 @@ class Recorder:
         """
         trace = vector_stimulus(facts.interface, seed)
         run = await self._replay_reference(bench, trace)
-        answers = run.files.get(RESULT_FILE, b"")
-        if len(answers) != len(trace.expected):
+        expected = answers(run.files.get(RESULT_FILE, b""), trace.interface)
+        if len(expected) != len(trace.expected):
             raise NotReplayable("the reference does not answer every added vector")
-        return replace(trace, expected=answers, reference_cpu_s=run.step.cpu_s)
+        return replace(trace, expected=expected, reference_cpu_s=run.step.cpu_s)
 
     async def check_replay(self, bench: Bench, trace: GoldenTrace) -> float:
         """Replay the reference; returns its CPU seconds. Raises `NotReplayable` if a sample mismatches."""
         run = await self._replay_reference(bench, trace)
-        comparison = compare(trace, run.files.get(RESULT_FILE, b""))
+        comparison = compare(trace, answers(run.files.get(RESULT_FILE, b""), trace.interface))
         if not comparison.passed:
             what = comparison.malformation or f"{comparison.mismatches} of {comparison.samples} samples mismatch"
             raise NotReplayable(f"the reference does not replay ({what})")
         return run.step.cpu_s
 
     async def _replay_reference(self, bench: Bench, trace: GoldenTrace) -> Run:
+        interface, depth = trace.interface, replay_depth(trace.rows)
+        plan = await asyncio.to_thread(kinds_of, trace)
+        fed = await asyncio.to_thread(replay, trace, plan)
         files = {
-            REPLAY_FILE: benches.replay_bench(trace.interface, bench.top, replay_depth(trace.rows), trace.clock_start),
-            "vt_dut.sv": benches.wrapper(trace.interface, bench.top, bench.reference_top),
+            REPLAY_FILE: benches.replay_bench(interface, bench.top, depth, trace.clock_start, plan),
+            "vt_dut.sv": benches.wrapper(interface, bench.top, bench.reference_top),
             bench.REFERENCE_FILE: bench.reference,
             **bench.hidden_paths,
         }
@@ -226,10 +233,10 @@ class Recorder:
                     PROGRAM_FILE,
                     "compile",
                 ),
-                Step((*self._tools.run_argv(PROGRAM_FILE), f"+vt_rows={trace.rows}"), self._limits, RESULT_FILE),
+                Step((*self._tools.run_argv(PROGRAM_FILE), *fed.arguments), self._limits, RESULT_FILE),
             ),
-            files={**as_bytes(files), benches.STIMULUS_FILE: trace.stimulus},
-            collect={RESULT_FILE: len(trace.expected)},
+            files={**as_bytes(files), KINDS_FILE: fed.kinds, WORDS_FILE: fed.words},
+            collect={RESULT_FILE: written_bytes(trace.samples, interface)},
         )
         return await run_fairly(self._runner, job, self._limits)
 

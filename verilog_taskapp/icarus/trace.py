@@ -10,9 +10,10 @@ import struct
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 from verilog_taskapp.icarus.program import Port
 
@@ -88,6 +89,8 @@ class GoldenTrace:
     """`samples` lines of `Interface.output_bits` characters of ``01xz``."""
     reference_cpu_s: float = 0.0
     """CPU seconds that the reference's own replay took."""
+    derived: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What others worked out from this trace and keep with it."""
 
     @cached_property
     def mask(self) -> int:
@@ -143,7 +146,7 @@ class GoldenTrace:
         """The same trace with nothing checked in its first `samples`."""
         line = self.interface.output_bits + 1
         unchecked = ("x" * (line - 1) + "\n").encode() * min(samples, self.samples)
-        return replace(self, expected=unchecked + self.expected[len(unchecked) :])
+        return replace(self, expected=unchecked + self.expected[len(unchecked) :], derived={})
 
     def to_bytes(self) -> bytes:
         """Compressed, self-describing."""
