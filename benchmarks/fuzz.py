@@ -74,8 +74,9 @@ _VOCABULARY = """
     automatic static parameter localparam defparam specify endspecify primitive endprimitive table endtable package
     endpackage import class endclass new this interface modport program typedef enum struct packed union signed
     unsigned bit byte int longint shortint void return break continue tran supply0 tri1 pullup buf nand specparam bind
-    clk reset d q odd TopModule vt_replay vt_dut vt_rows vt_memory vt_answers vt_index
-    $display $write $monitor $finish $stop $random $urandom $time $readmemh $readmemb $fopen $fclose $fdisplay $fscanf $signed $clog2 $bits $sformatf $fatal
+    clk reset d q odd TopModule vt_replay vt_dut vt_rows vt_memory vt_answers vt_index $display $write $monitor
+    $finish $stop $random $urandom $time $readmemh $readmemb $fopen $fclose $fdisplay $fscanf $signed $clog2 $bits
+    $sformatf $fatal
     `define `undef `ifdef `ifndef `else `endif `include `timescale `line `default_nettype `resetall `celldefine
     `begin_keywords `end_keywords `pragma `protect `__FILE__ `__LINE__
     ( ) [ ] { } ; : , . # @ * + - / % & | ^ ~ ! < > = == != === <= >= << >>> && || ?: ' \\ " // /* */ (* *)
