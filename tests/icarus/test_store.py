@@ -92,7 +92,7 @@ def test_a_write_that_fails_leaves_no_temporary_file(tmp_path: Path, monkeypatch
 
 
 def test_memory_holds_the_traces_used_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = len(trace().stimulus) + len(trace().expected)
+    size = trace().memory_bytes
     monkeypatch.setattr(store_module, "MEMORY_BYTES", 2 * size)
     kept = GoldenStore(None, "11.0")
     kept.save_trace(KEY, 0, trace())

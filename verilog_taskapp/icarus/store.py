@@ -17,7 +17,7 @@ from verilog_taskapp.icarus.trace import GoldenTrace, TraceError
 
 JUDGE_VERSION = "2"
 """Changes whenever recordings or verdicts could differ from those of an earlier version."""
-MEMORY_BYTES = 128 * 1024**2
+MEMORY_BYTES = 96 * 1024**2
 
 log = logging.getLogger(__name__)
 
@@ -79,12 +79,12 @@ class GoldenStore:
 
     def _remember(self, key: str, draws: int, trace: GoldenTrace) -> None:
         with self._lock:
+            replaced = self._recent.pop((key, draws), None)
+            self._recent_bytes += trace.memory_bytes - (replaced.memory_bytes if replaced is not None else 0)
             self._recent[key, draws] = trace
-            self._recent.move_to_end((key, draws))
-            self._recent_bytes = sum(len(one.stimulus) + len(one.expected) for one in self._recent.values())
             while self._recent_bytes > MEMORY_BYTES and len(self._recent) > 1:
                 _, dropped = self._recent.popitem(last=False)
-                self._recent_bytes -= len(dropped.stimulus) + len(dropped.expected)
+                self._recent_bytes -= dropped.memory_bytes
 
     def _read(self, name: str) -> bytes | None:
         if self._folder is None:

@@ -92,6 +92,11 @@ class GoldenTrace:
     derived: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
     """What others worked out from this trace and keep with it."""
 
+    @property
+    def memory_bytes(self) -> int:
+        """About what a trace takes that is in use: its form for the replay, its answers and both numbers of them."""
+        return 2 * len(self.stimulus) + 3 * len(self.expected)
+
     @cached_property
     def mask(self) -> int:
         """Big integer over the bytes of `expected`: ones where a character is checked (0, 1 and the line ends)."""

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, NoReturn, Self
 
 import httpx
@@ -236,9 +237,12 @@ class ChatClient:
         if target.key is not None:
             headers["Authorization"] = f"Bearer {target.key.get_secret_value()}"
         try:
-            return httpx.Request(method, target.url, content=payload, headers=headers, extensions=self._extensions)
+            return httpx.Request(
+                method, _url(target.url), content=payload, headers=headers, extensions=self._extensions
+            )
         except httpx.InvalidURL:
             raise InvalidRequest("inference_url is not a valid URL") from None
+        return httpx.Request(method, url, content=payload, headers=headers, extensions=self._extensions)
 
     def _refuse(self, target: Endpoint, answer: _Answer) -> NoReturn:
         """Raise what an answer outside 2xx means."""
@@ -302,6 +306,12 @@ class ChatClient:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time() if self._clock is None else self._clock()
+
+
+@lru_cache(256)
+def _url(text: str) -> httpx.URL:
+    """Parsed once: rollouts name the same few endpoints over and over."""
+    return httpx.URL(text)
 
 
 def _encode(body: Mapping[str, Any]) -> bytes:

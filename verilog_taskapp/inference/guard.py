@@ -11,6 +11,7 @@ with 64 calls in flight (`benchmarks/README.md`).
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import lru_cache
 from ipaddress import ip_address
 
 import aiohttp
@@ -105,7 +106,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         try:
             answer = await self._session().request(
                 request.method,
-                yarl.URL(str(request.url), encoded=True),
+                _url(str(request.url)),
                 data=await request.aread() or None,
                 headers=[(name, value) for name, value in request.headers.multi_items() if name != "content-length"],
                 allow_redirects=False,
@@ -159,6 +160,12 @@ def _translated(error: Exception) -> httpx.TransportError:
     return httpx.ReadError(text)
 
 
+@lru_cache(256)
+def _url(text: str) -> yarl.URL:
+    return yarl.URL(text, encoded=True)
+
+
+@lru_cache(256)
 def _is_address(host: str) -> bool:
     try:
         ip_address(host.partition("%")[0])
