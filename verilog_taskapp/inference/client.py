@@ -237,9 +237,7 @@ class ChatClient:
         if target.key is not None:
             headers["Authorization"] = f"Bearer {target.key.get_secret_value()}"
         try:
-            return httpx.Request(
-                method, _url(target.url), content=payload, headers=headers, extensions=self._extensions
-            )
+            url = _url(target.url)
         except httpx.InvalidURL:
             raise InvalidRequest("inference_url is not a valid URL") from None
         return httpx.Request(method, url, content=payload, headers=headers, extensions=self._extensions)
