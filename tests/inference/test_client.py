@@ -465,7 +465,7 @@ Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 async def serving(*scripts: Script) -> AsyncIterator[str]:
     """A real server on a real port; each connection plays the next script after reading one request."""
     left = list(scripts)
-    running: set[asyncio.Task[None]] = set()
+    running: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def play(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         script = left.pop(0) if len(left) > 1 else left[0]
@@ -483,7 +483,7 @@ async def serving(*scripts: Script) -> AsyncIterator[str]:
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(play(reader, writer))
-        running.add(task)
+        running[task] = writer
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
     try:
@@ -493,6 +493,9 @@ async def serving(*scripts: Script) -> AsyncIterator[str]:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        for writer in running.values():
+            writer.close()  # a task that was cancelled before it began has not done so
+        await asyncio.sleep(0)
 
 
 async def answers_well(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
