@@ -4,7 +4,7 @@ A relation is told only if it holds in every sample that is looked at. None of t
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Literal
@@ -92,11 +92,14 @@ def _relation(expected: Sequence[bytes], actual: Sequence[bytes], period: int) -
     for character, kind in ((b"z", "undriven"), (b"x", "unknown")):
         if not any(value.translate(None, character) for value in actual):
             return kind  # type: ignore[return-value]
-    if {48, 49} <= set().union(*set(expected)) and _fits([value.translate(_INVERTED) for value in expected], actual):
+    # What fits is asked first: that question is mostly answered by the first values.
+    inverted = (value.translate(_INVERTED) for value in expected)
+    if _fits(inverted, actual) and {48, 49} <= set().union(*set(expected)):
         return "inverted"
-    mirrored = [value[::-1] for value in expected]
-    if _changes(expected, mirrored) >= MIN_CHANGES and _fits(mirrored, actual):
-        return "reversed"
+    if len(expected[0]) > 1 and _fits((value[::-1] for value in expected), actual):
+        mirrored = [value[::-1] for value in expected]
+        if _changes(expected, mirrored) >= MIN_CHANGES:
+            return "reversed"
     shifts: list[tuple[RelationKind, int]] = [("late", period), ("early", -period)] if period else []
     if period == 2:
         shifts += [("half_late", 1), ("half_early", -1)]
@@ -112,10 +115,10 @@ def _shifted(expected: Sequence[bytes], actual: Sequence[bytes], shift: int) -> 
     in_time = actual[shift:] if shift > 0 else actual[:shift]
     unshifted = expected[shift:] if shift > 0 else expected[:shift]
     skipped = 2 if len(in_time) > 4 else 0
-    return _changes(before[skipped:], unshifted[skipped:]) >= MIN_CHANGES and _fits(before[skipped:], after[skipped:])
+    return _fits(before[skipped:], after[skipped:]) and _changes(before[skipped:], unshifted[skipped:]) >= MIN_CHANGES
 
 
-def _fits(expected: Sequence[bytes], actual: Sequence[bytes]) -> bool:
+def _fits(expected: Iterable[bytes], actual: Sequence[bytes]) -> bool:
     """Whether all known values are the expected ones, and most are known."""
     checked = known = 0
     for wanted, got in zip(expected, actual, strict=True):
@@ -161,9 +164,12 @@ def _reset(trace: GoldenTrace, actual: bytes, samples: int, edges: frozenset[tup
     line = trace.interface.output_bits + 1
     expected = [trace.expected[at : at + line] for at in range(0, samples * line, line)]
     given = [actual[at : at + line] for at in range(0, samples * line, line)]
-    same = list(map(_same, expected, given))
-    parted = next((sample for sample in range(1, samples) if same[sample - 1] and not same[sample]), None)
-    if not resets or not active or parted is None:
+    if not resets or not active:
+        return ()
+    parted = next(
+        (later for later, pair in enumerate(pairwise(map(_same, expected, given)), 1) if pair == (True, False)), None
+    )
+    if parted is None:
         return ()
     times = [time for time, _ in islice(trace.sample_points(), samples)]
     held, changed, met, together = "x" * trace.interface.input_bits, -1, None, False
@@ -182,7 +188,7 @@ def _reset(trace: GoldenTrace, actual: bytes, samples: int, edges: frozenset[tup
                 met = next((sample for sample in range(parted, samples) if times[sample] > time), None)
                 break
         held = now
-    if met is None or not same[met]:
+    if met is None or not _same(expected[met], given[met]):
         return ()
     asynchronous = any(name == resets[changed] for _, name in edges)
     quick, slow = (given, expected) if asynchronous else (expected, given)
