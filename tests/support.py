@@ -53,6 +53,7 @@ def settings_in(folder: Path, **changes: Any) -> Settings:
         "inference_backoff_s": 0.001,
         "cache_dir": folder / "cache",
         "scratch_dir": folder / "scratch",
+        "verdict_cache": "off",  # tests break tools and want to see it
     }
     return Settings(**given | changes)
 

@@ -1,6 +1,7 @@
 """The web application: `create_app` is the factory that servers call."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import httpx
@@ -9,23 +10,33 @@ from starlette.middleware.cors import CORSMiddleware
 
 from verilog_taskapp import __version__
 from verilog_taskapp.description import APP_NAME
+from verilog_taskapp.environment.world import World
 from verilog_taskapp.http import error_bodies
 from verilog_taskapp.http.auth import Keyring
+from verilog_taskapp.http.drain import DrainOnSignal
 from verilog_taskapp.http.logs import configure_logging
 from verilog_taskapp.http.metrics import Metrics
 from verilog_taskapp.http.middleware import BodyLimit, RequestLog
 from verilog_taskapp.routes import health, info, proxy, rollout, sessions
 from verilog_taskapp.services import Services, open_services
+from verilog_taskapp.sessions.backend import SessionBackend
 from verilog_taskapp.settings import Settings, load_settings
 
 __all__ = ["Services", "create_app", "open_services"]
 
 
-def create_app(settings: Settings | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
+def create_app(
+    settings: Settings | None = None,
+    *,
+    transport: httpx.AsyncBaseTransport | None = None,
+    session_backend: Callable[[World], SessionBackend] | None = None,
+    drain_on_signals: bool = False,
+) -> FastAPI:
     """Build the application; the simulator, the problems and the processes are opened when it starts.
 
-    `settings` None reads the environment and ``.env``; logging is then configured too. `transport` replaces the
-    network of the inference client, for tests. Raises ValueError for ``no_auth`` on a host that is not loopback.
+    `settings` None reads the environment and ``.env``; logging is then configured too. `transport` and
+    `session_backend` are those of `open_services`. `drain_on_signals` is for a process of its own: see
+    `verilog_taskapp.http.drain`. Raises ValueError for ``no_auth`` on a host that is not loopback.
     """
     if settings is None:
         settings = load_settings()
@@ -33,10 +44,19 @@ def create_app(settings: Settings | None = None, *, transport: httpx.AsyncBaseTr
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_services(settings, transport=transport) as services:
+        async with open_services(settings, transport=transport, session_backend=session_backend) as services:
             app.state.services = services
-            app.state.metrics = Metrics(services)
-            yield
+            metrics = app.state.metrics = Metrics(services)
+            together = asyncio.create_task(metrics.keep_fresh()) if metrics.multiprocess else None
+            drain = DrainOnSignal(services)
+            if drain_on_signals:
+                drain.install()
+            try:
+                yield
+            finally:
+                drain.remove()
+                if together is not None:
+                    together.cancel()
 
     app = FastAPI(
         title=APP_NAME,

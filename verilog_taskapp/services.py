@@ -1,6 +1,6 @@
 """Everything that one process of the service holds while it runs, opened and closed together."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ from verilog_taskapp.environment.world import World
 from verilog_taskapp.inference.client import ChatClient
 from verilog_taskapp.rollout.service import RolloutService
 from verilog_taskapp.rubric import Rubrics, load_rubrics
+from verilog_taskapp.sessions.backend import SessionBackend
 from verilog_taskapp.sessions.store import SessionStore
 from verilog_taskapp.settings import Settings
 from verilog_taskapp.tracing.store import TraceStore
@@ -30,19 +31,22 @@ class Services:
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, *, transport: httpx.AsyncBaseTransport | None = None
+    settings: Settings,
+    *,
+    transport: httpx.AsyncBaseTransport | None = None,
+    session_backend: Callable[[World], SessionBackend] | None = None,
 ) -> AsyncIterator[Services]:
     """Open all parts; leaving the context stops every process and removes every directory they made.
 
-    `transport` replaces the network of the inference client. Raises `DatasetUnavailable`, `EnvironmentFailed` and
-    `RubricInvalid`.
+    `transport` replaces the network of the inference client, and what `session_backend` makes keeps the sessions, in
+    place of what the settings mean. Raises `DatasetUnavailable`, `EnvironmentFailed` and `RubricInvalid`.
     """
     rubrics = load_rubrics(settings)
     traces = TraceStore(settings.cache_dir / "traces" if settings.tracing_enabled else None)
     async with (
         World.open(settings) as world,
         ChatClient(settings, transport) as chat,
-        SessionStore(world) as sessions,
+        SessionStore(world, session_backend(world) if session_backend else None) as sessions,
     ):
         rollouts = RolloutService(world, chat, rubrics, traces)
         yield Services(settings, world, chat, rubrics, traces, rollouts, sessions)

@@ -71,7 +71,9 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(8 * MIB, gt=0)
     """Largest accepted request body."""
     max_rollouts: int = Field(1024, gt=0)
-    """Rollouts in flight at once; more are answered 429."""
+    """Rollouts in flight at once, in each process; more stand in line."""
+    rollout_queue: int = Field(256, ge=0)
+    """Rollouts that may stand in line; more are answered 429 with `Retry-After`."""
 
     # --- problems
     dataset: str = "bundled"
@@ -145,7 +147,9 @@ class Settings(BaseSettings):
     session_ttl_s: float = Field(600.0, gt=0)
     """An idle session expires after this."""
     max_sessions: int = Field(4096, gt=0)
-    """Open sessions at once; more are answered 429."""
+    """Open sessions at once, over all workers; more are answered 429."""
+    session_dir: Path | None = None
+    """Keep sessions in this directory, across restarts; empty: in memory, or with several workers in the scratch."""
     outcome_rubric: Path | None = None
     """JSON or YAML file that replaces `rubrics/outcome.json`."""
     events_rubric: Path | None = None
@@ -186,7 +190,7 @@ class Settings(BaseSettings):
     named_keys: dict[str, SecretStr] = Field({}, exclude=True, validation_alias=AliasChoices("named_keys"))
     """Values of the variables listed in ``inference_key_envs``; filled by `load_settings`, never printed."""
 
-    @field_validator("cache_dir", "scratch_dir", "outcome_rubric", "events_rubric")
+    @field_validator("cache_dir", "scratch_dir", "session_dir", "outcome_rubric", "events_rubric")
     @classmethod
     def _expand_home(cls, value: Path | None) -> Path | None:
         return value.expanduser() if value is not None else None

@@ -15,7 +15,8 @@ import pytest
 from tests.support import DEADLINE_S, KEY, simulators_in
 
 SERVE = (
-    "import uvicorn; uvicorn.run('verilog_taskapp.app:create_app', factory=True, host='127.0.0.1', port=0,"
+    "import functools, uvicorn; from verilog_taskapp.app import create_app; "
+    "uvicorn.run(functools.partial(create_app, drain_on_signals=True), factory=True, host='127.0.0.1', port=0,"
     " timeout_graceful_shutdown=1, timeout_keep_alive=60)"
 )
 
@@ -71,6 +72,7 @@ async def server_in(folder: Path, **variables: str) -> AsyncIterator[Server]:
         "VERILOG_SCRATCH_DIR": str(folder / "scratch"),
         "VERILOG_CACHE_DIR": str(folder / "cache"),
         "VERILOG_RUN_CPU_S": "100",
+        "VERILOG_DRAIN_S": "1",
         **variables,
     }
     process = await asyncio.create_subprocess_exec(

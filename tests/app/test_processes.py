@@ -96,6 +96,49 @@ async def test_a_client_that_hangs_up_stops_its_simulation_its_model_call_and_it
     assert [line for line in server.log if line["level"] in ("warning", "error")] == []
 
 
+async def test_after_sigterm_what_runs_may_finish_and_nothing_new_is_let_in(
+    tmp_path: Path, client: httpx.AsyncClient
+) -> None:
+    problems = load_problem_set(Settings()).problems
+    options = ScriptedOptions(latency_ms=300.0)
+    async with ScriptedServer(options, problems) as model, server_in(tmp_path, VERILOG_DRAIN_S="60") as server:
+        await record(server, client)
+        body = rollout_body(policy={"inference_url": model.url}, env=MIN_MAX, run_id="running")
+        running = asyncio.create_task(client.post(f"{server.url}/rollout", json=body))
+        await until(lambda: model.stats.in_flight == 1, "the model is asked")
+        server.process.terminate()
+        async with asyncio.timeout(DEADLINE_S):
+            while (await client.get(f"{server.url}/ready")).status_code != 503:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        health = (await client.get(f"{server.url}/health/rollout")).json()
+        assert (health["ok"], health["reason"]) == (False, "the server is shutting down")
+        for path, given in (("/rollout", rollout_body(ops=HANG, env=MIN_MAX)), ("/env/verilog/initialize", {})):
+            refused = await client.post(f"{server.url}{path}", json=given)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
+            assert int(refused.headers["Retry-After"]) > 0
+        answer = await running
+        assert answer.status_code == 200
+        assert answer.json()["metrics"]["details"]["task_completed"] is True
+        await server.process.wait()
+    assert server.process.returncode in (0, -signal.SIGTERM)
+    assert processes_in(tmp_path) == {}
+    assert server.directories == []
+
+
+async def test_a_second_signal_does_not_wait(tmp_path: Path, client: httpx.AsyncClient) -> None:
+    async with server_in(tmp_path, VERILOG_DRAIN_S="1") as server:
+        await record(server, client)
+        rollout = asyncio.create_task(client.post(f"{server.url}/rollout", json=rollout_body(ops=HANG, env=MIN_MAX)))
+        await until(server.simulating, "the simulation starts")
+        server.process.terminate()
+        server.process.terminate()
+        await server.process.wait()
+        with contextlib.suppress(httpx.TransportError):
+            assert (await rollout).status_code == 503
+    assert processes_in(tmp_path) == {}
+    assert server.directories == []
+
+
 async def test_sigterm_stops_what_runs_and_leaves_nothing(tmp_path: Path, client: httpx.AsyncClient) -> None:
     async with server_in(tmp_path) as server:
         await record(server, client)

@@ -157,7 +157,7 @@ async def test_an_unparsable_native_call_is_the_policy_s_fault(service: Service)
 
 
 async def test_more_rollouts_than_the_server_takes_are_sent_away(serve: Serve) -> None:
-    async with serve(max_rollouts=1, model={"mode": "hang"}) as service:
+    async with serve(max_rollouts=1, rollout_queue=0, model={"mode": "hang"}) as service:
         first = asyncio.create_task(service.rollout(safety={"max_time_s": 30}))
         while service.model.app.stats.in_flight != 1:  # noqa: ASYNC110 - a count of another task's
             await asyncio.sleep(0.001)

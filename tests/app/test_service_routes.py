@@ -57,9 +57,12 @@ async def test_rollout_health_says_whether_a_rollout_would_be_admitted(
 ) -> None:
     free = await get(service, "/health/rollout")
     assert (free["ok"], free["authorized"], "reason" in free) == (True, True, False)
-    monkeypatch.setattr(service.services.rollouts, "in_flight", service.settings.max_rollouts)
+    monkeypatch.setattr(service.services.rollouts.admission, "capacity", 0)
+    assert (await get(service, "/health/rollout"))["ok"], "there is room in line"
+    monkeypatch.setattr(service.services.rollouts.admission, "queue", 0)
     full = await get(service, "/health/rollout")
-    assert (full["ok"], full["reason"]) == (False, "the limit on rollouts in flight is reached")
+    reason = "0 rollouts are in flight and 0 wait, the most that this server takes"
+    assert (full["ok"], full["reason"]) == (False, reason)
     assert (await get(service, "/ready"))["ready"] is True, "full is not broken"
 
 
@@ -233,6 +236,26 @@ async def test_metrics_count_what_happened(serve: Serve) -> None:
     assert seen["verilog_sessions_open"] == 1
     assert seen["verilog_rollouts_in_flight"] == 0
     assert seen["verilog_children_busy"] == 0
+    assert seen["verilog_rollouts_limit"] == service.settings.max_rollouts
+    assert seen["verilog_verdicts_total reason=match result=pass"] == 2, "simulate and submit of the first rollout"
+    assert seen["verilog_inference_seconds_count"] == 5
+    assert seen["verilog_rollout_wait_seconds_count"] == 4
+    assert seen["verilog_child_cpu_seconds_count stage=run"] >= 2
+    assert seen["verilog_child_wait_seconds_count"] >= 4
+
+
+async def test_equal_designs_are_judged_once_and_say_so(serve: Serve) -> None:
+    async with serve(verdict_cache="memory") as service:
+        first, second = [await service.rollout(run_id=name) for name in ("first", "second")]
+        seen = await metrics_of(service)
+    steps = [answer["trajectories"][0]["steps"] for answer in (first, second)]
+    for before, after in zip(*steps, strict=True):
+        assert after["reward"] == before["reward"]
+        assert after["info"].get("tool_result") == before["info"].get("tool_result")
+        if after["tool_calls"][0]["tool_name"] != "write_file":
+            assert "cached" not in before["info"]["facts"]
+            assert after["info"]["facts"]["cached"] is True
+    assert seen["verilog_verdict_cache_total event=hits"] == seen["verilog_verdict_cache_total event=misses"] == 3
 
 
 async def test_metrics_count_steps_that_the_caller_does_not_want_back(serve: Serve) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.icarus import made
-from verilog_taskapp.environment.episode import Episode, EpisodeOptions
+from verilog_taskapp.environment.episode import Episode
+from verilog_taskapp.environment.state import EpisodeOptions
 from verilog_taskapp.environment.world import bench_of
 from verilog_taskapp.icarus.judge import Judge
 from verilog_taskapp.problems.model import Problem

@@ -8,7 +8,7 @@ import pytest
 from tests.environment.conftest import COUNTER, FLIP_FLOP, HANDSHAKE
 from verilog_taskapp.environment.actions import ToolCall
 from verilog_taskapp.environment.rewards import Rewards
-from verilog_taskapp.environment.world import World, bench_of, limits_of, options_of
+from verilog_taskapp.environment.world import World, bench_of, limits_of, options_of, secrets_of
 from verilog_taskapp.errors import EnvironmentFailed, InvalidRequest, ProblemNotFound, ProblemUnusable
 from verilog_taskapp.icarus.judge import Judge
 from verilog_taskapp.icarus.runner import MIB, Runner
@@ -124,3 +124,21 @@ async def test_a_world_without_a_simulator_does_not_open(tmp_path: Path) -> None
     with pytest.raises(EnvironmentFailed, match="Icarus Verilog was not found"):
         async with World.open(settings):
             pass
+
+
+async def test_machines_with_the_same_stimulus_key_judge_on_the_same_hidden_stimuli(tmp_path: Path) -> None:
+    def settings(machine: str, key: str | None) -> Settings:
+        folder = tmp_path / machine
+        return Settings.model_validate(
+            {"cache_dir": folder / "cache", "scratch_dir": folder / "scratch", "stimulus_key": key}
+        )
+
+    given = settings("one", "a key of some length")
+    async with World.open(given) as world:
+        used = world.judge.secrets.draws("bench", 0)
+    assert used == secrets_of(settings("other", "a key of some length")).draws("bench", 0)
+    assert used != secrets_of(settings("other", "another key of length")).draws("bench", 0)
+    assert used != secrets_of(settings("other", None)).draws("bench", 0)
+    assert "a key of some length" not in repr(given)
+    with pytest.raises(ValueError, match="stimulus_key"):
+        settings("one", "too short")

@@ -121,7 +121,7 @@ async def test_a_fault_without_a_stage_gets_one(parts: Parts, monkeypatch: pytes
 
 
 async def test_no_more_than_the_limit_run_at_once(open_parts: OpenParts) -> None:
-    async with open_parts(max_rollouts=2) as parts:
+    async with open_parts(max_rollouts=2, rollout_queue=0) as parts:
         service = parts.services.rollouts
         answers = await asyncio.gather(
             *(service.run(rollout_request(env=MIN_MAX, run_id=f"r{number}")) for number in range(5)),
@@ -130,7 +130,7 @@ async def test_no_more_than_the_limit_run_at_once(open_parts: OpenParts) -> None
         refused = [answer for answer in answers if isinstance(answer, Overloaded)]
         assert [error.extras["run_id"] for error in refused] == ["r2", "r3", "r4"]
         assert all(error.retry_after_s for error in refused)
-        assert (service.in_flight, service.capacity) == (0, 2)
+        assert (service.in_flight, service.admission.capacity) == (0, 2)
         assert (await service.run(rollout_request(env=MIN_MAX))).metrics.details.task_completed is True
 
 

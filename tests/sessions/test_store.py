@@ -1,12 +1,14 @@
 """Sessions: each request can be repeated, every call is paid once, and what is abandoned goes."""
 
 import asyncio
-import time
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sessions.conftest import OpenStore
+from tests.conftest import until
+from tests.sessions.conftest import OpenStore, made_older, waiting_for
 from tests.support import HANGS, MIN_MAX, call, files_in, simulators_in
 from verilog_taskapp.contracts import (
     InitializeRequest,
@@ -303,11 +305,13 @@ async def test_unknown_and_terminated_sessions_are_not_found(store: SessionStore
 
 async def test_a_step_that_waited_while_its_session_was_terminated_is_not_found(store: SessionStore) -> None:
     env_id = (await opened(store)).env_id
-    first = asyncio.create_task(stepped(store, env_id, write(store), call("simulate")))
-    await asyncio.sleep(0)
-    ending = asyncio.create_task(terminated(store, env_id))
-    await asyncio.sleep(0)
-    late = asyncio.create_task(stepped(store, env_id, call("compile")))
+    async with store._backend.hold(env_id):  # so that all three wait, in this order
+        first = asyncio.create_task(stepped(store, env_id, write(store), call("simulate")))
+        await until(lambda: waiting_for(store, env_id) == 2)
+        ending = asyncio.create_task(terminated(store, env_id))
+        await until(lambda: waiting_for(store, env_id) == 3)
+        late = asyncio.create_task(stepped(store, env_id, call("compile")))
+        await until(lambda: waiting_for(store, env_id) == 4)
     assert (await first).info["total_reward"] == pytest.approx(0.98)
     assert (await ending)["steps"] == 2
     with pytest.raises(SessionNotFound):
@@ -324,40 +328,53 @@ async def test_a_terminated_name_can_be_used_again(store: SessionStore) -> None:
 
 
 async def test_idle_sessions_expire_and_busy_ones_do_not(open_store: OpenStore) -> None:
-    async with open_store(session_ttl_s=100) as store:
+    async with open_store(session_ttl_s=1000) as store:
         idle, used = (await opened(store)).env_id, (await opened(store)).env_id
-        now = time.monotonic()
-        assert store.sweep(now + 99) == 0
-        store._open[used].used_at = now + 50
-        assert store.sweep(now + 101) == 1
+        made_older(store, idle, 900)
+        assert await store.sweep() == 0
+        made_older(store, idle, 101)
+        assert await store.sweep() == 1
         assert (len(store), store.expired) == (1, 1)
         with pytest.raises(SessionNotFound):
             await stepped(store, idle, call("compile"))
         assert (await terminated(store, idle))["status"] == "expired"
-        running = asyncio.create_task(stepped(store, used, write(store), call("simulate")))
-        await asyncio.sleep(0)
-        assert store.sweep(now + 10_000) == 0, "not in the middle of a step"
-        assert (await running).reward == pytest.approx(0.98)
+        made_older(store, used, 10_000)
+        async with store._backend.hold(used):
+            assert await store.sweep() == 0, "not in the middle of a step"
+        await stepped(store, used, call("compile"))
+        assert await store.sweep() == 0, "the step used it"
 
 
 async def test_using_a_session_keeps_it(open_store: OpenStore) -> None:
-    async with open_store(session_ttl_s=100) as store:
+    async with open_store(session_ttl_s=1000) as store:
         await opened(store, session_id="mine")
-        for use in (stepped(store, "mine", call("compile")), opened(store, session_id="mine")):
-            store._open["mine"].used_at -= 90
+        uses = [
+            stepped(store, "mine", call("compile"), step_id="1"),
+            stepped(store, "mine", call("compile"), step_id="1"),
+            opened(store, session_id="mine"),
+        ]
+        for use in uses:
+            made_older(store, "mine", 1001)
             await use
-            assert store.sweep(time.monotonic() + 50) == 0
+            assert await store.sweep() == 0
 
 
-async def test_abandoned_sessions_are_freed(open_store: OpenStore) -> None:
-    async with open_store(max_sessions=500) as store:
-        for _ in range(500):
-            await opened(store)
+async def test_abandoned_sessions_are_freed(open_store: OpenStore, session_dir: Path | None) -> None:
+    async with open_store(max_sessions=200) as store:
+        names = [(await opened(store)).env_id for _ in range(200)]
         with pytest.raises(Overloaded):
             await opened(store)
-        assert store.sweep(time.monotonic() + 601) == 500
+        for name in names:
+            made_older(store, name, 601)
+        assert await store.sweep() == 200
         assert len(store) == 0
         assert files_in(store._world.runner.scratch) == []
+        if session_dir:
+            assert [path.parent.name for path in files_in(session_dir)] == ["closed"] * 200
+            for path in files_in(session_dir):
+                os.utime(path, (0, 0))
+            await store.sweep()
+            assert files_in(session_dir) == []
         assert (await opened(store)).done is False
 
 
@@ -385,7 +402,8 @@ async def test_what_cannot_be_opened_leaves_nothing_behind(store: SessionStore) 
         await opened(store, session_id="mine", config={"problem": "no such"})
     with pytest.raises(InvalidRequest):
         await store._world.choose(split="dev")
-    assert (len(store), store._opening) == (0, {})
+    assert waiting_for(store, "mine") == 0
+    assert (len(store), store._opening) == (0, 0)
     assert (await opened(store, session_id="mine")).env_id == "mine"
 
 

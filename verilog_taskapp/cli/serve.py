@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BACKLOG = 2048
 """Connections that may wait to be accepted."""
+HANG_S = 15
+"""A worker process that does not answer its supervisor for so long is killed and replaced."""
 
 
 class LogLevel(StrEnum):
@@ -113,6 +115,7 @@ def server_config(settings: "Settings", workers: int = 1) -> "Config":
         server_header=False,
         backlog=BACKLOG,
         timeout_graceful_shutdown=math.ceil(settings.drain_s),
+        timeout_worker_healthcheck=HANG_S,
     )
 
 
@@ -122,7 +125,7 @@ def build(settings: "Settings") -> "ASGIApp":
     from verilog_taskapp.http.logs import configure_logging
 
     configure_logging(settings)
-    return PlainStartup(create_app(settings))
+    return PlainStartup(create_app(settings, drain_on_signals=True))
 
 
 class PlainStartup:
@@ -170,20 +173,16 @@ def _serve_one(settings: "Settings", listener: socket.socket) -> bool:
 
 
 def _serve_many(settings: "Settings", listener: socket.socket, workers: int) -> bool:
-    from uvicorn.config import STARTUP_FAILURE
-    from uvicorn.supervisors import Multiprocess
+    from verilog_taskapp.cli.workers import Supervisor, shared
 
-    class Supervisor(Multiprocess):
-        interrupted = False
-
-        def handle_int(self) -> None:
-            self.interrupted = True
-            super().handle_int()
-
-    # What `uvicorn.run` does with an import string; the settings travel with the configuration, keys and all, and
-    # never through the environment.
-    supervisor = Supervisor(server_config(settings, workers), [listener])
-    supervisor.run()
+    try:
+        with shared(settings, workers) as of_each:
+            # What `uvicorn.run` does with an import string; the settings travel with the configuration, keys and all,
+            # and never through the environment.
+            supervisor = Supervisor(server_config(of_each, workers), [listener])
+            supervisor.run()
+    except OSError as error:
+        fail(f"the workers have no place to share: {error.strerror or error}", Exit.FAILED)
     if supervisor.interrupted:
         raise KeyboardInterrupt
-    return all(process.exitcode != STARTUP_FAILURE for process in supervisor.processes)
+    return not supervisor.failed

@@ -1,51 +1,23 @@
 """One episode: a workspace, four tools, rewards. Knows nothing of models or HTTP."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 from verilog_taskapp.environment.actions import TOOLS, ToolCall
 from verilog_taskapp.environment.feedback import advice, facts, headline, hints, told
 from verilog_taskapp.environment.observation import Observation, Outcome, StepResult
-from verilog_taskapp.environment.rewards import Bonus, Ledger, Rewards
+from verilog_taskapp.environment.rewards import Bonus, Ledger
+from verilog_taskapp.environment.state import EpisodeCounts, EpisodeOptions, EpisodeSnapshot
 from verilog_taskapp.environment.workspace import Refused, Workspace, stub
 from verilog_taskapp.icarus.judge import Judge, Prepared
 from verilog_taskapp.icarus.verdict import Compilation, Verdict
 from verilog_taskapp.problems.model import Problem
-from verilog_taskapp.settings import Feedback
 
 _ARGUMENTS: Mapping[str, frozenset[str]] = {spec.name: frozenset(spec.parameters["properties"]) for spec in TOOLS}
 
 MAX_NOTES = 8
 """Unknown arguments of one call that are named."""
-
-
-@dataclass(frozen=True)
-class EpisodeOptions:
-    """What may differ from episode to episode."""
-
-    rewards: Rewards = field(default_factory=Rewards)
-    feedback: Feedback = "hints"
-    max_steps: int = 10
-    """Only counted here (`Observation.steps_left`); whoever drives the episode ends it."""
-    compile_message_chars: int = 4000
-    design_output_chars: int = 1000
-
-
-@dataclass
-class EpisodeCounts:
-    """What happened so far, for the events rubric."""
-
-    steps: int = 0
-    compiles: int = 0
-    failed_compiles: int = 0
-    compiles_without_change: int = 0
-    simulations: int = 0
-    simulations_without_change: int = 0
-    overrides: int = 0
-    blocks: int = 0
-    refused_calls: int = 0
-    submitted: bool = False
 
 
 class Episode:
@@ -73,6 +45,40 @@ class Episode:
         self._simulated: Verdict | None = None
         self._compile_status = ""
         self._simulate_status = ""
+
+    def snapshot(self) -> EpisodeSnapshot:
+        """The state between two steps. It shares nothing with this episode that a later step changes."""
+        return EpisodeSnapshot(
+            problem_id=self.problem.id,
+            problem_hash=self.problem.content_hash,
+            options=self.options,
+            files=dict(self._workspace.files),
+            booked=self._ledger.booked,
+            counts=replace(self.counts),
+            task_completed=self.task_completed,
+            done=self.done,
+            truncated=self.truncated,
+            chosen=self._chosen,
+            changed=self._compiled_dirty,
+            compilation=None if self._compiled_dirty else self._compiled,
+            verdict=self._simulated,
+            compile_status=self._compile_status,
+            simulate_status=self._simulate_status,
+        )
+
+    @classmethod
+    def restored(cls, problem: Problem, prepared: Prepared, judge: Judge, state: EpisodeSnapshot) -> Self:
+        """The episode that a snapshot of the same problem was taken of."""
+        episode = cls(problem, prepared, judge, state.options)
+        episode.counts = replace(state.counts)
+        episode.task_completed, episode.done, episode.truncated = state.task_completed, state.done, state.truncated
+        episode._workspace = Workspace(state.files)
+        episode._ledger = Ledger(state.options.rewards, state.booked)
+        episode._chosen = state.chosen
+        episode._compiled, episode._compiled_dirty = state.compilation, state.changed
+        episode._simulated = state.verdict
+        episode._compile_status, episode._simulate_status = state.compile_status, state.simulate_status
+        return episode
 
     @property
     def total_reward(self) -> float:
@@ -226,11 +232,14 @@ class Episode:
 
     async def _compilation(self, chosen: tuple[str, ...] | None) -> Compilation:
         """The compilation of exactly the files that are there now, reused while nothing changes."""
-        if self._compiled is None or self._compiled_dirty or chosen != self._chosen:
+        changed = self._compiled_dirty or chosen != self._chosen
+        if self._compiled is None or changed:
             files = dict(self._workspace.files)
             sources = chosen or self._workspace.sources
             compiled = await self._judge.compile(self._prepared, files, sources)
-            self._compiled, self._compiled_dirty, self._simulated = compiled, False, None
+            known = None if changed else self._simulated  # a restored episode may have come without its program
+            self._simulated = known and replace(known, compilation=compiled)
+            self._compiled, self._compiled_dirty = compiled, False
             self._chosen = chosen
             self._compile_status = "Last compile: Success"
             if not compiled.succeeded:

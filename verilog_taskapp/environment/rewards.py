@@ -19,14 +19,30 @@ class Rewards:
     """Times the share of outputs that never mismatched, on a failing submission."""
 
 
+@dataclass(frozen=True)
+class Booked:
+    """What a ledger holds."""
+
+    paid: tuple[Bonus, ...] = ()
+    """Bonuses that will not be paid again."""
+    total: float = 0.0
+    last: float = 0.0
+
+
 class Ledger:
     """The rewards of one episode: every bonus is paid once, every step costs the penalty."""
 
-    def __init__(self, rewards: Rewards) -> None:
+    def __init__(self, rewards: Rewards, booked: Booked | None = None) -> None:
+        before = booked or Booked()
         self._rewards = rewards
-        self._paid: set[Bonus] = set()
-        self.total = 0.0
-        self.last = 0.0
+        self._paid = set(before.paid)
+        self.total = before.total
+        self.last = before.last
+
+    @property
+    def booked(self) -> Booked:
+        """All that was booked so far; a ledger made with it goes on from there."""
+        return Booked(tuple(sorted(self._paid)), self.total, self.last)
 
     def step(self, bonus: Bonus | None = None, *, partial_share: float = 0.0) -> Mapping[str, float]:
         """Book one step; returns its components, the non-zero ones and always the penalty."""

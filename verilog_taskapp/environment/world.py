@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from verilog_taskapp.environment.episode import Episode, EpisodeOptions
+from verilog_taskapp.environment.episode import Episode
 from verilog_taskapp.environment.rewards import Rewards
-from verilog_taskapp.errors import ProblemUnusable
+from verilog_taskapp.environment.state import EpisodeOptions, EpisodeSnapshot
+from verilog_taskapp.errors import ProblemNotFound, ProblemUnusable
 from verilog_taskapp.icarus.bench import Bench
 from verilog_taskapp.icarus.confinement import confinement
 from verilog_taskapp.icarus.judge import Judge, Prepared
@@ -153,6 +154,16 @@ class World:
     def begin(self, chosen: Chosen, options: EpisodeOptions | None = None) -> Episode:
         """A fresh episode."""
         return Episode(chosen.problem, chosen.prepared, self.judge, options or options_of(self.settings))
+
+    async def restore(self, state: EpisodeSnapshot) -> Episode:
+        """The episode that a snapshot was taken of, maybe in another process.
+
+        Raises `ProblemNotFound` when this process has no such problem, or another text of it, and `ProblemUnusable`.
+        """
+        chosen = await self.choose(problem_id=state.problem_id)
+        if chosen.problem.content_hash != state.problem_hash:
+            raise ProblemNotFound(f"the problem {state.problem_id} is not what it was when the episode began")
+        return Episode.restored(chosen.problem, chosen.prepared, self.judge, state)
 
     def options(self, **changes: object) -> EpisodeOptions:
         """The settings' episode options with `changes` that are not None."""

@@ -12,7 +12,7 @@ from verilog_taskapp.settings import Settings
 
 
 class JsonFormatter(logging.Formatter):
-    """Time, level, logger, message, request id, and the facts given as ``extra={"facts": {...}}``."""
+    """Time, level, logger, message, request id, process id, and the facts given as ``extra={"facts": {...}}``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
@@ -22,6 +22,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
             "request_id": request_id.get(),
+            "pid": record.process,
             **getattr(record, "facts", {}),
         }
         if record.exc_info:

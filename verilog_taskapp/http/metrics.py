@@ -1,58 +1,131 @@
-"""Prometheus metrics of one process."""
+"""Prometheus metrics, of one process or, where ``PROMETHEUS_MULTIPROC_DIR`` is set, of all workers together."""
 
-from collections.abc import Iterator
+import asyncio
+import os
+from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
-from prometheus_client.registry import Collector
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from verilog_taskapp.contracts import RolloutResponse
+from verilog_taskapp.icarus.runner import Step, StepResult
+from verilog_taskapp.rollout.outcome import StepFacts
 from verilog_taskapp.services import Services
+
+MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+REFRESH_S = 1.0
+"""How old another worker's gauges may be."""
+_ROLLOUT_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900)
+_WAIT_S = (0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60)
+_CHILD_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_MODEL_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 90)
 
 
 class Metrics:
-    """Counters that the routes feed, and numbers read from the services when asked."""
+    """Counters that the routes and the services feed; gauges that are read from the services when asked."""
 
     def __init__(self, services: Services) -> None:
-        self._registry = CollectorRegistry()
-        self.rollouts = Counter("verilog_rollouts", "Rollouts by how they ended", ["status"], registry=self._registry)
-        self.seconds = Histogram(
-            "verilog_rollout_seconds",
-            "Wall-clock time of rollouts",
-            buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900),
-            registry=self._registry,
+        self._services = services
+        registry = self._registry = CollectorRegistry()
+        self.rollouts = Counter("verilog_rollouts", "Rollouts by how they ended", ["status"], registry=registry)
+        self.seconds = _seconds("verilog_rollout_seconds", "Wall-clock time of rollouts", _ROLLOUT_S, registry)
+        self._queued = _seconds("verilog_rollout_wait_seconds", "Time of rollouts in line", _WAIT_S, registry)
+        self._steps = Counter(
+            "verilog_steps", "Steps of rollouts by tool and outcome", ["tool", "outcome"], registry=registry
         )
-        self._registry.register(_FromServices(services))
+        self._verdicts = Counter(
+            "verilog_verdicts", "Verdicts of rollouts by result and reason", ["result", "reason"], registry=registry
+        )
+        self._model = _seconds("verilog_inference_seconds", "Model calls, retries included", _MODEL_S, registry)
+        self._retries = Counter(
+            "verilog_inference_retries", "Failed attempts of model calls by reason", ["reason"], registry=registry
+        )
+        self._child_wait = _seconds("verilog_child_wait_seconds", "Time of jobs in line", _WAIT_S, registry)
+        self._child_cpu = _seconds("verilog_child_cpu_seconds", "CPU time of children", _CHILD_S, registry, "stage")
+        self._child_wall = _seconds("verilog_child_wall_seconds", "Time of children", _CHILD_S, registry, "stage")
+        self._cache = Counter("verilog_verdict_cache", "Uses of the verdict cache", ["event"], registry=registry)
+        self._expired = Counter("verilog_sessions_expired", "Sessions that expired", registry=registry)
+        self._counted = {"hits": 0, "misses": 0, "evictions": 0, "expired": 0}
+        self._gauges = self._make_gauges()
+        services.world.runner.observe_step = self._child
+        services.world.runner.observe_wait = self._child_wait.observe
+        services.rollouts.admission.observe_wait = self._queued.observe
+        services.rollouts.observe_step = self._step
+
+    def _make_gauges(self) -> list[tuple[Gauge, Callable[[], float]]]:
+        services = self._services
+        runner, admission = services.world.runner, services.rollouts.admission
+        # Sessions are counted over all workers by each of them; everything else is a worker's own.
+        sums: tuple[tuple[str, str, Callable[[], float]], ...] = (
+            ("verilog_rollouts_in_flight", "Rollouts running now", lambda: admission.in_flight),
+            ("verilog_rollouts_queued", "Rollouts in line", lambda: admission.waiting),
+            ("verilog_rollouts_limit", "Rollouts that may run at once", lambda: admission.capacity),
+            ("verilog_draining", "Processes that are shutting down", lambda: admission.draining),
+            ("verilog_children_busy", "Simulator jobs running now", lambda: runner.busy),
+            ("verilog_children_waiting", "Simulator jobs in line", lambda: runner.waiting),
+            ("verilog_children_limit", "Simulator jobs that may run at once", lambda: runner.children),
+        )
+        sessions = Gauge(
+            "verilog_sessions_open", "Open sessions", registry=self._registry, multiprocess_mode="livemax"
+        )
+        return [
+            (sessions, lambda: len(services.sessions)),
+            *(
+                (Gauge(name, what, registry=self._registry, multiprocess_mode="livesum"), read)
+                for name, what, read in sums
+            ),
+        ]
+
+    @property
+    def multiprocess(self) -> bool:
+        """Whether other processes tell this one's numbers too."""
+        return MULTIPROCESS in os.environ
+
+    async def keep_fresh(self) -> None:
+        """Bring the gauges up to date for whichever process is asked, until cancelled."""
+        while True:
+            self.refresh()
+            await asyncio.sleep(REFRESH_S)
 
     def ended(self, response: RolloutResponse, seconds: float) -> None:
         """Count a rollout that came to its end."""
         self.rollouts.labels(response.metrics.details.status or "completed").inc()
         self.seconds.observe(seconds)
 
+    def refresh(self) -> None:
+        """Bring gauges and totals up to date."""
+        for gauge, read in self._gauges:
+            gauge.set(read())
+        verdicts = self._services.world.judge.verdicts
+        totals = {name: getattr(verdicts, name) for name in ("hits", "misses", "evictions")}
+        for name, total in totals.items():
+            self._cache.labels(name).inc(total - self._counted[name])
+        self._expired.inc(self._services.sessions.expired - self._counted["expired"])
+        self._counted = {**totals, "expired": self._services.sessions.expired}
+
     def text(self) -> bytes:
         """The exposition format."""
-        return generate_latest(self._registry)
+        self.refresh()
+        if not self.multiprocess:
+            return generate_latest(self._registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        return generate_latest(together)
+
+    def _child(self, step: Step, result: StepResult) -> None:
+        self._child_cpu.labels(step.stage).observe(result.cpu_s)
+        self._child_wall.labels(step.stage).observe(result.wall_s)
+
+    def _step(self, facts: StepFacts) -> None:
+        self._steps.labels(facts.tool, facts.outcome).inc()
+        if facts.verdict is not None:
+            self._verdicts.labels(*facts.verdict).inc()
+        if facts.inference_s is not None:
+            self._model.observe(facts.inference_s)
+        for reason in facts.retries:
+            self._retries.labels(reason).inc()
 
 
-class _FromServices(Collector):
-    def __init__(self, services: Services) -> None:
-        self._services = services
-
-    def collect(self) -> Iterator[Metric]:
-        services = self._services
-        runner = services.world.runner
-        for name, what, value in (
-            ("verilog_rollouts_in_flight", "Rollouts running now", services.rollouts.in_flight),
-            ("verilog_sessions_open", "Open sessions", len(services.sessions)),
-            ("verilog_children_busy", "Simulator jobs running now", runner.busy),
-            ("verilog_children_waiting", "Simulator jobs waiting for a slot", runner.waiting),
-            ("verilog_children_limit", "Simulator jobs that may run at once", runner.children),
-        ):
-            yield GaugeMetricFamily(name, what, value=value)
-        steps = CounterMetricFamily(
-            "verilog_steps", "Steps of rollouts by tool and outcome", labels=["tool", "outcome"]
-        )
-        for kind, count in services.rollouts.steps_taken.items():
-            steps.add_metric(kind, count)
-        yield steps
+def _seconds(name: str, what: str, buckets: tuple[float, ...], registry: CollectorRegistry, *labels: str) -> Histogram:
+    return Histogram(name, what, labels, buckets=buckets, registry=registry)

@@ -22,10 +22,11 @@ class Slots:
 
     Nobody knows beforehand which design never ends. So everything starts in a short place; what is still there after
     `long_s` seconds moves to a long place, if one is free, and its short place goes to the next in line. Then up to
-    twice `size` processes share the cores: the long ones get slower, and the limits on them count CPU time.
+    twice `size` processes share the cores: the long ones get slower, and the limits on them count CPU time. `long_s`
+    None: all work is short.
     """
 
-    def __init__(self, size: int, long_s: float = LONG_S) -> None:
+    def __init__(self, size: int, long_s: float | None = LONG_S) -> None:
         self.size = size
         self._long_s = long_s
         self._short = 0
@@ -65,7 +66,8 @@ class Slots:
                 self._next()
                 raise
         place = Place()
-        place.timer = asyncio.get_running_loop().call_later(self._long_s, self._is_overdue, place)
+        if self._long_s is not None:
+            place.timer = asyncio.get_running_loop().call_later(self._long_s, self._is_overdue, place)
         return place
 
     def give_back(self, place: Place) -> None:

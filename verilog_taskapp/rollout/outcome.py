@@ -53,6 +53,29 @@ def tool_and_outcome(step: RolloutStep) -> tuple[str, str]:
     return tool, str(getattr(step.info, "outcome", None) or "refused")
 
 
+@dataclass(frozen=True)
+class StepFacts:
+    """What is counted of a step."""
+
+    tool: str
+    outcome: str
+    verdict: tuple[str, str] | None
+    """Result and reason, where the step gave a verdict."""
+    inference_s: float | None
+    """Of the model call before it, retries included; None in a scripted episode."""
+    retries: tuple[str, ...]
+    """Why attempts of that call failed."""
+
+
+def step_facts(step: RolloutStep) -> StepFacts:
+    """What is counted of a step."""
+    extra = step.info.model_extra or {}
+    found, asked = extra.get("facts") or {}, extra.get("inference_ms")
+    verdict = (str(found["verdict"]), str(found.get("reason"))) if "verdict" in found else None
+    retries = tuple(str(one.get("reason")) for one in extra.get("retries") or ())
+    return StepFacts(*tool_and_outcome(step), verdict, None if asked is None else float(asked) / 1000, retries)
+
+
 def executed_step(before: Observation, result: StepResult, turn: Turn, complaint: str = "") -> RolloutStep:
     """A step in which a tool ran or was held back."""
     error = complaint or (result.message if result.outcome == "refused" else None)

@@ -4,6 +4,8 @@ import asyncio
 import logging
 import uuid
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,19 +19,22 @@ from verilog_taskapp.contracts import (
 )
 from verilog_taskapp.contracts.config import EnvConfig
 from verilog_taskapp.contracts.rollout import FinalInfo, RolloutDetails, RolloutFinal
-from verilog_taskapp.environment.episode import Episode, EpisodeOptions
+from verilog_taskapp.environment.episode import Episode
+from verilog_taskapp.environment.state import EpisodeOptions
 from verilog_taskapp.environment.world import World, options_of
-from verilog_taskapp.errors import EnvironmentFailed, Overloaded, TaskAppError
+from verilog_taskapp.errors import Draining, EnvironmentFailed, Overloaded, TaskAppError
 from verilog_taskapp.icarus.store import JUDGE_VERSION
 from verilog_taskapp.inference.client import ChatClient
+from verilog_taskapp.rollout.admission import Admission
 from verilog_taskapp.rollout.agent import AgentLoop, play_script
-from verilog_taskapp.rollout.outcome import Progress, tool_and_outcome
+from verilog_taskapp.rollout.outcome import Progress, StepFacts, step_facts, tool_and_outcome
 from verilog_taskapp.rollout.policy import Policy, resolve_policy
 from verilog_taskapp.rubric import EpisodeEvents, Rubrics, events_score, outcome_score
 from verilog_taskapp.tracing.session_trace import TraceStatus, session_trace
 from verilog_taskapp.tracing.store import TraceStore
 
-RETRY_AFTER_S = 5.0
+RETRY_AFTER_ABORT_S = 5.0
+"""By then an orchestrator has another process listening."""
 
 log = logging.getLogger(__name__)
 
@@ -59,11 +64,14 @@ class _Episode:
 
 
 class RolloutService:
-    """Runs rollouts; safe for any number at once up to ``max_rollouts``."""
+    """Runs rollouts; safe for any number at once: `admission` decides how many run and how many wait."""
 
     def __init__(self, world: World, chat: ChatClient, rubrics: Rubrics, traces: TraceStore) -> None:
         self.world = world
-        self.in_flight = 0
+        self.admission = Admission(world.settings.max_rollouts, world.settings.rollout_queue)
+        self._running: set[asyncio.Task[RolloutResponse]] = set()
+        self.observe_step: Callable[[StepFacts], None] | None = None
+        """Told of the steps of every rollout that ended, failed ones included."""
         self.steps_taken: Counter[tuple[str, str]] = Counter()
         """Steps of all rollouts so far, failed ones included, by tool and outcome."""
         self._chat = chat
@@ -71,9 +79,9 @@ class RolloutService:
         self._traces = traces
 
     @property
-    def capacity(self) -> int:
-        """Rollouts that may be in flight at once."""
-        return self.world.settings.max_rollouts
+    def in_flight(self) -> int:
+        """Rollouts running now."""
+        return self.admission.in_flight
 
     async def run(self, request: RolloutRequest) -> RolloutResponse:
         """Run one rollout to its end.
@@ -81,17 +89,35 @@ class RolloutService:
         Raises a `TaskAppError`, with ``run_id``, ``trace_id`` and the steps so far in its extras, when the rollout
         could not be brought to an end by the policy or by the episode's limits. Cancellation stops it at once.
         """
-        if self.in_flight >= self.capacity:
-            raise Overloaded(
-                f"{self.in_flight} rollouts are in flight, the most that this server takes",
-                retry_after_s=RETRY_AFTER_S,
-                extras={"run_id": request.run_id},
-            )
-        self.in_flight += 1
         try:
-            return await self._admitted(request)
+            async with self.admission.place():
+                return await self._abortable(request)
+        except (Overloaded, Draining) as error:
+            raise error.with_extras({"run_id": request.run_id}) from error
+
+    async def abort(self) -> None:
+        """Stop every rollout at once; their callers are told that the server is shutting down."""
+        running = tuple(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _abortable(self, request: RolloutRequest) -> RolloutResponse:
+        """In a task of its own, so that `abort` can be told from a caller that goes away."""
+        task = asyncio.create_task(self._admitted(request))
+        self._running.add(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():  # the caller went away
+                task.cancel()
+                while not task.done():
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.wait([task])
+                raise
+            raise Draining("the server is shutting down", retry_after_s=RETRY_AFTER_ABORT_S) from None
         finally:
-            self.in_flight -= 1
+            self._running.discard(task)
 
     async def _admitted(self, request: RolloutRequest) -> RolloutResponse:
         try:
@@ -111,6 +137,9 @@ class RolloutService:
             raise await self._failed(running, failure) from error
         finally:
             self.steps_taken.update(tool_and_outcome(step) for step in running.progress.steps)
+            if self.observe_step is not None:
+                for step in running.progress.steps:
+                    self.observe_step(step_facts(step))
         return await self._response(running)
 
     async def _begin(self, request: RolloutRequest) -> _Episode:

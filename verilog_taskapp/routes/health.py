@@ -31,7 +31,9 @@ def _facts(services: Services) -> dict[str, Any]:
         },
         "capacity": {
             "rollouts_in_flight": services.rollouts.in_flight,
-            "max_rollouts": services.rollouts.capacity,
+            "rollouts_queued": services.rollouts.admission.waiting,
+            "max_rollouts": services.rollouts.admission.capacity,
+            "rollout_queue": services.rollouts.admission.queue,
             "children_busy": world.runner.busy,
             "children_waiting": world.runner.waiting,
             "max_children": world.runner.children,
@@ -47,8 +49,8 @@ def _reasons(services: Services) -> list[str]:
     reasons = []
     if not (os.access(tools.iverilog, os.X_OK) and os.access(tools.vvp, os.X_OK)):
         reasons.append("the simulator is gone")
-    if services.rollouts.in_flight >= services.rollouts.capacity:
-        reasons.append("the limit on rollouts in flight is reached")
+    if refusal := services.rollouts.admission.refusal:
+        reasons.append(refusal)
     return reasons
 
 
@@ -94,8 +96,11 @@ async def rollout_health(request: Request) -> Response:
 
 @router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
 async def ready(request: Request) -> Response:
-    """Whether the simulator and the problems are there, for orchestrators."""
-    tools = request.app.state.services.world.tools
+    """Whether the simulator and the problems are there and the server is not shutting down, for orchestrators."""
+    services: Services = request.app.state.services
+    tools = services.world.tools
     there = os.access(tools.iverilog, os.X_OK) and os.access(tools.vvp, os.X_OK)
     reasons = [] if there else ["the simulator is gone"]
-    return _json(Readiness(ready=there, reasons=reasons), 200 if there else 503)
+    if services.rollouts.admission.draining:
+        reasons.append(services.rollouts.admission.refusal)
+    return _json(Readiness(ready=not reasons, reasons=reasons), 503 if reasons else 200)

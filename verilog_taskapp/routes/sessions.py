@@ -10,9 +10,11 @@ from verilog_taskapp.contracts import (
     TerminateRequest,
     TerminateResponse,
 )
+from verilog_taskapp.errors import Draining
 from verilog_taskapp.http.auth import require_key
 from verilog_taskapp.http.disconnect import until_disconnect
 from verilog_taskapp.http.json_body import JsonRoute
+from verilog_taskapp.rollout.admission import UNKNOWN_WAIT_S
 from verilog_taskapp.sessions.store import SessionStore
 
 router = APIRouter(prefix="/env/verilog", tags=["sessions"], dependencies=[Depends(require_key)], route_class=JsonRoute)
@@ -26,6 +28,9 @@ def _sessions(request: Request) -> SessionStore:
 @router.post("/initialize")
 async def initialize(request: Request, body: InitializeRequest) -> InitializeResponse:
     """Open a session on the problem that the seed or the id means."""
+    admission = request.app.state.services.rollouts.admission
+    if admission.draining:
+        raise Draining(admission.refusal, retry_after_s=UNKNOWN_WAIT_S)
     return await _sessions(request).initialize(body)
 
 

@@ -1,11 +1,13 @@
-"""Open sessions: idempotent create, step and close; idle ones expire. One process serves its own sessions."""
+"""Sessions: idempotent create, step and close; idle ones expire.
+
+Nothing of a session stays here between two requests: any worker that shares the backend can take the next step.
+"""
 
 import asyncio
-import time
+import logging
 import uuid
-from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from verilog_taskapp.contracts import (
@@ -21,51 +23,42 @@ from verilog_taskapp.contracts.tool_calls import ToolCallRequest
 from verilog_taskapp.environment.actions import TOOLS
 from verilog_taskapp.environment.episode import Episode
 from verilog_taskapp.environment.world import World
-from verilog_taskapp.errors import Overloaded, SessionNotFound
+from verilog_taskapp.errors import EnvironmentFailed, Overloaded, ProblemNotFound, SessionNotFound
+from verilog_taskapp.icarus.store import JUDGE_VERSION
 from verilog_taskapp.rollout.parsing import read_call
 from verilog_taskapp.rollout.prompts import simulator_line, system_message, task_message
 from verilog_taskapp.rollout.service import episode_options
+from verilog_taskapp.sessions.backend import SessionBackend
+from verilog_taskapp.sessions.directory import DirectoryBackend
+from verilog_taskapp.sessions.memory import MemoryBackend
+from verilog_taskapp.sessions.record import ClosedSession, OpenSession, Unfinished
 
 REMEMBERED_STEPS = 64
 """Answers kept per session for repeated step ids."""
-REMEMBERED_CLOSED = 4096
-"""Closed sessions whose final facts can still be asked for."""
 RETRY_AFTER_S = 10.0
+SWEEP_S = 10.0
+"""Idle sessions are looked for at least this often."""
 
-
-@dataclass
-class Session:
-    """One open episode. The lock makes steps follow one another."""
-
-    id: str
-    episode: Episode
-    opened: InitializeResponse
-    max_steps: int
-    used_at: float
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    answers: OrderedDict[str, StepResponse] = field(default_factory=OrderedDict)
-    unfinished: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """Results of a step that a fault of ours interrupted, by step id: a retry goes on behind them."""
-
-    @property
-    def over(self) -> bool:
-        """Submitted or truncated."""
-        return self.episode.done or self.episode.truncated
+log = logging.getLogger(__name__)
 
 
 class SessionStore:
-    """The sessions of this process; an async context manager that sweeps idle ones while it is open."""
+    """The sessions that `backend` keeps; an async context manager that sweeps idle ones while it is open.
 
-    def __init__(self, world: World) -> None:
+    `backend` None: the one that the settings mean.
+    """
+
+    def __init__(self, world: World, backend: SessionBackend | None = None) -> None:
         self._world = world
+        self._backend = backend or backend_of(world)
         self._ttl_s = world.settings.session_ttl_s
-        self._open: dict[str, Session] = {}
-        self._opening: dict[str, asyncio.Future[InitializeResponse]] = {}
-        self._closed: OrderedDict[str, TerminateResponse] = OrderedDict()
+        self._opening = 0
         self._sweeper: asyncio.Task[None] | None = None
         self.expired = 0
+        """Sessions that this worker found idle and closed."""
 
     async def __aenter__(self) -> "SessionStore":
+        await self._backend.open()
         self._sweeper = asyncio.create_task(self._sweep_regularly())
         return self
 
@@ -73,32 +66,43 @@ class SessionStore:
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
-        self._open.clear()
+        await self._backend.close()
 
     def __len__(self) -> int:
-        return len(self._open)
+        """Open sessions over all workers, as this one saw them last."""
+        return self._backend.last_count()
 
     async def initialize(self, request: InitializeRequest) -> InitializeResponse:
-        """Open a session; with a known ``session_id``, answer what opening it answered.
+        """Open a session; with the name of an open one, answer what opening it answered.
 
         Raises `Overloaded` when too many sessions are open, and the faults of choosing a problem.
         """
         name = request.session_id or uuid.uuid4().hex
-        known = self._open.get(name)
-        if known is not None:
-            known.used_at = time.monotonic()
-            return known.opened
-        if name in self._opening:
-            return await asyncio.shield(self._opening[name])
-        limit = self._world.settings.max_sessions
-        if len(self._open) + len(self._opening) >= limit:
-            raise Overloaded(f"{limit} sessions are open, the most that this server takes", retry_after_s=RETRY_AFTER_S)
-        opening = asyncio.ensure_future(self._initialize(name, request))
-        self._opening[name] = opening
-        opening.add_done_callback(lambda _: self._opening.pop(name, None))
-        return await asyncio.shield(opening)
+        if request.session_id is not None and (known := await self._opened(name)) is not None:
+            return known
+        async with self._backend.hold(name):
+            if request.session_id is not None and (known := await self._opened(name)) is not None:
+                return known
+            limit = self._world.settings.max_sessions
+            if await self._backend.count() + self._opening >= limit:
+                told = f"{limit} sessions are open, the most that this server takes"
+                raise Overloaded(told, retry_after_s=RETRY_AFTER_S)
+            self._opening += 1
+            try:
+                session = await self._begin(name, request)
+                await self._backend.save(session)
+            finally:
+                self._opening -= 1
+        return session.opened
 
-    async def _initialize(self, name: str, request: InitializeRequest) -> InitializeResponse:
+    async def _opened(self, name: str) -> InitializeResponse | None:
+        record = await self._backend.load(name)
+        if not isinstance(record, OpenSession):
+            return None
+        await self._backend.touch(name)
+        return record.opened
+
+    async def _begin(self, name: str, request: InitializeRequest) -> OpenSession:
         world, config = self._world, request.config
         chosen = await world.choose(split=config.split, seed=request.seed, problem_id=config.problem)
         max_steps = config.max_steps or MAX_STEPS
@@ -128,115 +132,147 @@ class SessionStore:
                 "max_steps": max_steps,
             },
         )
-        self._closed.pop(name, None)
-        self._open[name] = Session(name, episode, opened, max_steps, time.monotonic())
-        return opened
+        return OpenSession(name, opened, max_steps, episode.snapshot())
 
     async def step(self, request: StepRequest) -> StepResponse:
         """Execute tool calls in order; a repeated ``step_id`` answers the first answer again.
 
         Raises `SessionNotFound`, and `EnvironmentFailed` when there is no honest answer: repeating the request (with
-        its ``step_id``) then goes on where it stopped.
+        its ``step_id``) then goes on where it stopped. A worker that dies in the middle leaves the session as it was
+        before the step.
         """
-        session = self._session(request.env_id)
-        async with session.lock:
-            if self._open.get(session.id) is not session:
+        async with self._backend.hold(request.env_id):
+            session = await self._backend.load(request.env_id)
+            if not isinstance(session, OpenSession):
                 raise _not_found(request.env_id)
-            session.used_at = time.monotonic()
             if request.step_id is not None and request.step_id in session.answers:
+                await self._backend.touch(session.id)
                 return session.answers[request.step_id]
-            answer = await self._step(session, request)
-            session.used_at = time.monotonic()
-            if request.step_id is not None:
-                session.unfinished.pop(request.step_id, None)
-                session.answers[request.step_id] = answer
-                while len(session.answers) > REMEMBERED_STEPS:
-                    session.answers.popitem(last=False)
-            return answer
+            try:
+                episode = await self._world.restore(session.episode)
+            except ProblemNotFound as error:
+                raise SessionNotFound(f"{error.message}: call initialize") from error
+            return await self._step(session, episode, request)
 
-    async def _step(self, session: Session, request: StepRequest) -> StepResponse:
-        episode = session.episode
+    async def _step(self, session: OpenSession, episode: Episode, request: StepRequest) -> StepResponse:
+        step_id, unfinished = request.step_id, session.unfinished
         results: list[dict[str, Any]] = []
-        if request.step_id is not None:
-            session.unfinished = {request.step_id: session.unfinished.get(request.step_id, results)}
-            results = session.unfinished[request.step_id]
-        if session.over:
-            results.append(_refused("the episode is over", {}))
-        elif not request.tool_calls and not results:
-            results.append(_refused("the step has no tool call", episode.idle()))
-        for call in request.tool_calls[len(results) :]:
-            if session.over:
-                break
-            results.append(await _execute(episode, call))
-            if not episode.done and episode.counts.steps >= session.max_steps:
-                episode.truncate()
-        if not episode.done and episode.counts.steps >= session.max_steps:
-            episode.truncate()
-        return StepResponse(
-            env_id=session.id,
-            observation=episode.observation().to_wire(),
-            reward=sum(result["reward"] for result in results),
-            done=session.over,
-            truncated=episode.truncated,
-            info={
-                "tool_results": results,
-                "total_reward": episode.total_reward,
-                "task_completed": episode.task_completed,
-                "stop_reason": "max_steps" if episode.truncated else None,
-            },
-        )
+        if unfinished is not None and unfinished.step_id == step_id:
+            results = list(unfinished.results)
+        try:
+            await _execute_all(episode, request, results, session.max_steps)
+        except BaseException:
+            kept = Unfinished(step_id, tuple(results)) if step_id is not None else unfinished
+            await self._backend.save(replace(session, episode=episode.snapshot(), unfinished=kept))
+            raise
+        answer = _answer(session.id, episode, results)
+        answers, unfinished = dict(session.answers), None
+        if step_id is not None:
+            answers[step_id] = answer
+            for oldest in list(answers)[:-REMEMBERED_STEPS]:
+                del answers[oldest]
+        else:
+            unfinished = session.unfinished
+        await self._backend.save(replace(session, episode=episode.snapshot(), answers=answers, unfinished=unfinished))
+        return answer
 
     async def terminate(self, request: TerminateRequest) -> TerminateResponse:
         """Close a session and tell its final facts; closing it again, or one that expired, is no error."""
-        session = self._open.get(request.env_id)
-        if session is None:
-            return self._closed.get(request.env_id) or TerminateResponse.model_validate({"ok": True, "known": False})
-        async with session.lock:
-            if self._open.get(session.id) is session:
-                self._close(session, "terminated")
-            return self._closed[request.env_id]
+        record = await self._backend.load(request.env_id)
+        if isinstance(record, OpenSession):
+            async with self._backend.hold(request.env_id):
+                record = await self._backend.load(request.env_id)
+                if isinstance(record, OpenSession):
+                    return await self._close(record, "terminated")
+        if record is not None:
+            return record.facts
+        return TerminateResponse.model_validate({"ok": True, "known": False})
 
-    def _session(self, name: str) -> Session:
-        session = self._open.get(name)
-        if session is None:
-            raise _not_found(name)
-        return session
-
-    def _close(self, session: Session, status: str) -> None:
+    async def _close(self, session: OpenSession, status: str) -> TerminateResponse:
         episode = session.episode
-        del self._open[session.id]
-        self._closed[session.id] = TerminateResponse.model_validate(
+        facts = TerminateResponse.model_validate(
             {
                 "ok": True,
                 "known": True,
                 "env_id": session.id,
                 "status": status,
-                "total_reward": episode.total_reward,
+                "total_reward": episode.booked.total,
                 "task_completed": episode.task_completed,
                 "steps": episode.counts.steps,
-                "done": session.over,
+                "done": episode.done or episode.truncated,
                 "truncated": episode.truncated,
             }
         )
-        while len(self._closed) > REMEMBERED_CLOSED:
-            self._closed.popitem(last=False)
+        await self._backend.save(ClosedSession(session.id, facts))
+        return facts
 
-    def sweep(self, now: float) -> int:
-        """Expire what has been idle for longer than the limit; `now` is monotonic seconds."""
-        idle = [
-            session
-            for session in self._open.values()
-            if now - session.used_at > self._ttl_s and not session.lock.locked()
-        ]
-        for session in idle:
-            self._close(session, "expired")
-        self.expired += len(idle)
-        return len(idle)
+    async def sweep(self) -> int:
+        """Expire what has been idle for longer than the limit and is not worked on; returns how many sessions."""
+        expired = 0
+        for name in await self._backend.unused(self._ttl_s):
+            async with self._backend.hold(name, wait=False) as held:
+                if not held or await self._backend.idle_s(name) <= self._ttl_s:
+                    continue
+                session = await self._backend.load(name)
+                if isinstance(session, OpenSession):
+                    await self._close(session, "expired")
+                    expired += 1
+        self.expired += expired
+        return expired
 
     async def _sweep_regularly(self) -> None:
         while True:
-            await asyncio.sleep(min(self._ttl_s / 4, 10.0))
-            self.sweep(time.monotonic())
+            await asyncio.sleep(min(self._ttl_s / 4, SWEEP_S))
+            try:
+                await self.sweep()
+                await self._backend.count()
+            except EnvironmentFailed as error:
+                log.warning("idle sessions could not be looked for: %s", error.message)
+
+
+def backend_of(world: World) -> SessionBackend:
+    """A directory for several workers where the settings name one, else this process's memory."""
+    folder = world.settings.session_dir
+    if folder is None:
+        return MemoryBackend()
+    return DirectoryBackend(folder, simulator_of(world))
+
+
+def simulator_of(world: World) -> str:
+    """Names the judge and the tools: what a kept compilation or verdict is good for."""
+    return f"judge {JUDGE_VERSION}, icarus {world.tools.version}"
+
+
+async def _execute_all(episode: Episode, request: StepRequest, results: list[dict[str, Any]], max_steps: int) -> None:
+    """Execute the calls that have no result yet, and add theirs to `results` one by one."""
+    if episode.done or episode.truncated:
+        results.append(_refused("the episode is over", {}))
+    elif not request.tool_calls and not results:
+        results.append(_refused("the step has no tool call", episode.idle()))
+    for call in request.tool_calls[len(results) :]:
+        if episode.done or episode.truncated:
+            break
+        results.append(await _execute(episode, call))
+        if not episode.done and episode.counts.steps >= max_steps:
+            episode.truncate()
+    if not episode.done and episode.counts.steps >= max_steps:
+        episode.truncate()
+
+
+def _answer(name: str, episode: Episode, results: list[dict[str, Any]]) -> StepResponse:
+    return StepResponse(
+        env_id=name,
+        observation=episode.observation().to_wire(),
+        reward=sum(result["reward"] for result in results),
+        done=episode.done or episode.truncated,
+        truncated=episode.truncated,
+        info={
+            "tool_results": results,
+            "total_reward": episode.total_reward,
+            "task_completed": episode.task_completed,
+            "stop_reason": "max_steps" if episode.truncated else None,
+        },
+    )
 
 
 async def _execute(episode: Episode, request: ToolCallRequest) -> dict[str, Any]:
