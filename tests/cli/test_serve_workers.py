@@ -1,4 +1,4 @@
-"""``serve --workers 2``: any worker takes any session's next step, and a worker that dies costs nobody else anything."""
+"""``serve --workers 2``: any worker takes any session's next step, and a worker that dies costs nobody else much."""
 
 import asyncio
 import json
