@@ -17,14 +17,15 @@ FROM debian:trixie-slim
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3 iverilog ca-certificates \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --create-home --home-dir /var/lib/verilog-taskapp --shell /usr/sbin/nologin taskapp
+ && groupadd --gid 10001 taskapp \
+ && useradd --uid 10001 --gid taskapp --create-home --home-dir /var/lib/verilog-taskapp --shell /usr/sbin/nologin taskapp
 COPY --from=build /opt/verilog-taskapp /opt/verilog-taskapp
 ENV PATH=/opt/verilog-taskapp/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     VERILOG_HOST=0.0.0.0 \
     VERILOG_PORT=8103 \
     VERILOG_CACHE_DIR=/var/lib/verilog-taskapp/cache
-USER taskapp
+USER 10001:10001
 WORKDIR /var/lib/verilog-taskapp
 EXPOSE 8103
 HEALTHCHECK --interval=15s --timeout=3s --start-period=10s \

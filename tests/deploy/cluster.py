@@ -51,7 +51,8 @@ class RayCluster:
     @property
     def directories(self) -> dict[int, Path]:
         """Those of replicas, by process id."""
-        return {int(path.name.partition("-")[0]): path for path in self.scratch.glob("*/*") if path.is_dir()}
+        # not those that are only being made: `verilog_taskapp.icarus.scratch.NEW`
+        return {int(path.name.partition("-")[0]): path for path in self.scratch.glob("*/[0-9]*") if path.is_dir()}
 
     @property
     def processes(self) -> dict[int, str]:

@@ -109,6 +109,7 @@ def server_config(settings: "Settings", workers: int = 1) -> "Config":
         factory=True,
         workers=workers,
         lifespan="on",
+        ws="none",
         log_config=None,
         log_level=settings.log_level,
         access_log=False,

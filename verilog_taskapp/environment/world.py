@@ -103,8 +103,9 @@ class World:
         """
         sandbox = await asyncio.to_thread(confinement, settings.sandbox, settings.iverilog)
         async with Runner(children=settings.max_children, scratch_root=settings.scratch_dir, sandbox=sandbox) as runner:
-            tools = await find(settings.iverilog, runner)
-            problems = await asyncio.to_thread(load_problem_set, settings)
+            tools, problems = await asyncio.gather(
+                find(settings.iverilog, runner), asyncio.to_thread(load_problem_set, settings)
+            )
             judge = Judge(
                 runner,
                 tools,

@@ -66,9 +66,7 @@ class Metrics:
             ("verilog_children_waiting", "Simulator jobs in line", lambda: runner.waiting),
             ("verilog_children_limit", "Simulator jobs that may run at once", lambda: runner.children),
         )
-        sessions = Gauge(
-            "verilog_sessions_open", "Open sessions", registry=self._registry, multiprocess_mode="livemax"
-        )
+        sessions = Gauge("verilog_sessions_open", "Open sessions", registry=self._registry, multiprocess_mode="livemax")
         return [
             (sessions, lambda: len(services.sessions)),
             *(

@@ -22,7 +22,6 @@ from verilog_taskapp.errors import ContextLengthExceeded, InferenceFailed, Infer
 from verilog_taskapp.inference import answers
 from verilog_taskapp.inference.endpoint import Endpoint
 from verilog_taskapp.inference.forwarded import MAX_ANSWER_BYTES, Forwarded
-from verilog_taskapp.inference.guard import GuardedTransport
 from verilog_taskapp.inference.redaction import excerpt
 from verilog_taskapp.inference.retry import (
     RETRY_AFTER_CAP_S,
@@ -123,7 +122,7 @@ class ChatClient:
         self._clock = clock
         self._wall_clock = wall_clock
         self._jitter = jitter
-        self._transport = transport or GuardedTransport(keepalive_s=KEEPALIVE_S)
+        self._transport = transport
         connect_s = min(self._timeout_s, CONNECT_TIMEOUT_S)
         self._extensions = {"timeout": httpx.Timeout(self._timeout_s, connect=connect_s).as_dict()}
 
@@ -135,7 +134,8 @@ class ChatClient:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._transport.aclose()
+        if self._transport is not None:
+            await self._transport.aclose()
 
     async def complete(self, target: Endpoint, body: Mapping[str, Any], *, deadline: float | None = None) -> Completion:
         """One chat completion for `body`, never streamed.
@@ -226,6 +226,10 @@ class ChatClient:
 
         Straight to the transport: what a client adds (redirects, cookies, authentication) is not wanted here.
         """
+        if self._transport is None:
+            from verilog_taskapp.inference.guard import GuardedTransport  # a fifth of a second: not before it is needed
+
+            self._transport = GuardedTransport(keepalive_s=KEEPALIVE_S)
         response = await self._transport.handle_async_request(request)
         response.request = request
         return response
