@@ -172,9 +172,8 @@ async def test_a_session_goes_on_at_whichever_worker_takes_the_step(workers: Sta
     assert Counter(served.values()).keys() == set(service.started())
     moved = [number for number in range(40) if len({served[f"s{number}-{step}"] for step in range(4)}) == 2]
     assert len(moved) > 10, "or else this shows nothing"
-    assert (await service.client.get(f"{service.url}/health")).json()["capacity"]["max_children"] == -(
-        -(os.cpu_count() or 1) // 2
-    )
+    health = (await service.client.get(f"{service.url}/health")).json()
+    assert health["capacity"]["max_children"] == -(-(os.cpu_count() or 1) // 2)
     assert service.stop() == 0
     assert left_in(service.scratch) == []
 
@@ -361,7 +360,7 @@ async def test_workers_end_when_their_supervisor_is_killed_and_the_next_start_sw
     service.process.kill()
     await until(lambda: not service.living())
     await asyncio.wait([step])
-    assert processes_in(tmp_path) == {}
+    await until(lambda: not processes_in(tmp_path))  # the helper process of multiprocessing notices it by itself
     base = service.scratch / f"verilog-taskapp-{os.getuid()}"
     (left,) = base.iterdir()
     assert {path.name for path in left.iterdir()} == {"lock", "metrics", "sessions"}

@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -46,6 +47,8 @@ class DirectoryBackend:
         self._held: dict[str, SessionRecord | None] = {}
         """By key what is kept under the names that are held here, which nobody else can change."""
         self._count = 0
+        self._counting = threading.Lock()
+        """Held where a session begins or ends and while they are counted: a count must not miss one of either."""
 
     async def open(self) -> None:
         """See `SessionBackend`. Raises `EnvironmentFailed` for a directory that others could read or change."""
@@ -103,8 +106,13 @@ class DirectoryBackend:
 
     async def count(self) -> int:
         """See `SessionBackend`."""
-        self._count = len(await _files(lambda: os.listdir(self._folder / "open")))
-        return self._count
+
+        def listed() -> int:
+            with self._counting:
+                self._count = len(os.listdir(self._folder / "open"))
+                return self._count
+
+        return await _files(listed)
 
     def last_count(self) -> int:
         """See `SessionBackend`."""
@@ -145,13 +153,14 @@ class DirectoryBackend:
         data = encode(record, self._simulator)
         if isinstance(record, OpenSession):
             (self._folder / "closed" / key).unlink(missing_ok=True)
-            self._count += not (self._folder / "open" / key).exists()
-            self._replace("open", key, data)
+            with self._counting:
+                self._count += not (self._folder / "open" / key).exists()
+                self._replace("open", key, data)
         else:
             self._replace("closed", key, data)
-            with suppress(FileNotFoundError):
+            with self._counting, suppress(FileNotFoundError):
                 (self._folder / "open" / key).unlink()
-                self._count -= 1
+                self._count = max(0, self._count - 1)  # other workers opened sessions since this one counted
         if key in self._held:
             self._held[key] = record
 
