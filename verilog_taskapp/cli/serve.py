@@ -5,7 +5,7 @@ import logging
 import math
 import socket
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -69,7 +69,7 @@ def serve(
     if not settings.no_auth and not settings.server_keys:
         note("ENVIRONMENT_API_KEY is not set: protected routes will answer 503", kind="warning")
     configure_logging(settings)
-    listener = listen(settings.host, settings.port)
+    listener = listen(settings.host, settings.port, shared=workers > 1)
     note(f"starting on {url_of(listener)}", kind="verilog-taskapp")
     with listener:
         started = _serve_many(settings, listener, workers) if workers > 1 else _serve_one(settings, listener)
@@ -77,20 +77,35 @@ def serve(
         raise typer.Exit(Exit.FAILED)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A bound socket; an address that cannot be used ends the command with status 1."""
+def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """A bound socket; an address that cannot be used ends the command with status 1.
+
+    `shared`: further sockets may be bound to the address, one for each worker (`verilog_taskapp.cli.workers`).
+    """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-        except OSError:
+        listener = _bound(family, address, shared=False)
+        if shared and hasattr(socket, "SO_REUSEPORT"):
+            # The first one has shown that the address is free: another service would have shared it without a word.
+            address = listener.getsockname()
             listener.close()
-            raise
+            listener = _bound(family, address, shared=True)
     except OSError as error:
         fail(f"cannot listen on {host} port {port}: {error.strerror}", Exit.FAILED)
     listener.set_inheritable(True)
+    return listener
+
+
+def _bound(family: int, address: Any, *, shared: bool) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
     return listener
 
 

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -66,7 +67,23 @@ class Worker(Process):
     def target(self, sockets: list[socket.socket] | None = None) -> None:
         """What runs in the new process."""
         threading.Thread(target=_end_with_the_supervisor, args=(_patience_s(self.config),), daemon=True).start()
-        super().target(sockets)
+        super().target([_own(one) for one in sockets or ()])
+
+
+def _own(bound: socket.socket) -> socket.socket:
+    """A worker's own socket on the supervisor's address, so that the kernel spreads the connections.
+
+    On a common one the worker that wakes first accepts all that came at the same instant: a whole batch of rollouts.
+    Only Linux spreads them.
+    """
+    if not sys.platform.startswith("linux"):
+        return bound
+    own = socket.socket(bound.family, bound.type)
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    own.bind(bound.getsockname())
+    bound.close()
+    return own
 
 
 class Supervisor(Multiprocess):
