@@ -8,9 +8,12 @@ import pytest
 
 from tests.icarus.fakes import script
 from verilog_taskapp.icarus import passes as module
+from verilog_taskapp.icarus.benches import replay_bench
 from verilog_taskapp.icarus.passes import find_passes, normalized
+from verilog_taskapp.icarus.program import Port
 from verilog_taskapp.icarus.runner import MIB, Job, Limits, Runner, Step
 from verilog_taskapp.icarus.toolchain import Toolchain, find, plan_steps
+from verilog_taskapp.icarus.trace import Interface
 from verilog_taskapp.problems.load import load_problem_set
 from verilog_taskapp.settings import Settings
 
@@ -103,6 +106,15 @@ def test_only_the_modules_that_a_design_calls_for_are_loaded(tools: Toolchain) -
     for text, loaded in ((HEADER, 1), (HEADER + "initial $display(q);", 1), (HEADER + "initial q = $sqrt(3);", 6)):
         config = tools.passes.plan({"a.sv": text}, ("a.sv",), OUT, "TopModule").files[module.CONFIG_FILE]
         assert config.count(b"module:") == loaded
+
+
+def test_the_replay_bench_itself_calls_for_no_more_modules(tools: Toolchain) -> None:
+    assert tools.passes is not None
+    interface = Interface((Port("d", "input", 1), Port("q", "output", 1)), -12, -12)
+    bench = replay_bench(interface, "TopModule", 16, "", ())
+    plan = tools.passes.plan({"a.sv": HEADER, "b.sv": bench}, ("b.sv", "a.sv"), OUT, "vt_replay")
+    assert len(plan.commands) == 1
+    assert plan.files[module.CONFIG_FILE].count(b"module:") == 1
 
 
 def test_a_compiler_that_is_a_script_keeps_its_say(tools: Toolchain, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verilog_taskapp.icarus.program import ModuleInstance, Port, modules
+from verilog_taskapp.icarus.program import ModuleInstance, Port, is_whole, modules
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step
 from verilog_taskapp.icarus.toolchain import Toolchain
 
@@ -126,3 +126,12 @@ def test_text_that_is_cut_off_holds_no_module(text: bytes) -> None:
 def test_a_port_reads_well() -> None:
     assert str(Port("clk", "input", 1)) == "input clk (1 bit)"
     assert str(Port("q", "output", 8)) == "output q (8 bits)"
+
+
+async def test_a_program_without_its_last_bytes_is_not_whole(runner: Runner, tools: Toolchain) -> None:
+    argv = tools.compile_argv(("a.sv",), "a.vvp", roots=("top",))
+    source = "module top(input a, output b);\n  assign b = ~a;\nendmodule\n"
+    job = Job((Step(argv, Limits(), "a.vvp"),), {"a.sv": source.encode()}, collect={"a.vvp": 10**7})
+    program = (await runner.run(job)).files["a.vvp"]
+    assert is_whole(program)
+    assert [size for size in range(len(program)) if is_whole(program[:size])] == []

@@ -12,6 +12,7 @@ from verilog_taskapp.icarus.replay import (
     HEADER_EVERY,
     KIND_BITS,
     MAX_KINDS,
+    Answers,
     Replay,
     RowKind,
     answers,
@@ -101,20 +102,35 @@ def test_a_stimulus_without_words_has_a_file_all_the_same() -> None:
     assert (fed.word_count, len(fed.words.splitlines())) == (0, 1)
 
 
+INTERFACE_OF_3 = Interface((Port("q", "output", 3),), -12, -12)
+
+
+def written(words: list[str], interface: Interface) -> bytes:
+    """The file that the bench leaves: the answers and a last word."""
+    lines = [f"{word}\n" for word in (*words, "z" * interface.output_bits)]
+    return "".join(
+        (f"// 0x{number:08x}\n" if number % HEADER_EVERY == 0 else "") + line for number, line in enumerate(lines)
+    ).encode()
+
+
 @given(words=st.integers(1, 9).flatmap(lambda n: st.lists(st.text("01xz", min_size=n, max_size=n), min_size=1)))
 def test_the_addresses_between_the_answers_are_taken_out(words: list[str]) -> None:
     interface = Interface((Port("q", "output", len(words[0])),), -12, -12)
-    lines = [f"{word}\n" for word in words]
-    written = "".join(
-        (f"// 0x{number:08x}\n" if number % HEADER_EVERY == 0 else "") + line for number, line in enumerate(lines)
-    )
-    assert len(written) == written_bytes(len(words), interface)
-    assert answers(written.encode(), interface) == "".join(lines).encode()
+    file = written(words, interface)
+    assert len(file) == written_bytes(len(words), interface)
+    assert answers(file, interface) == Answers("".join(f"{word}\n" for word in words).encode(), True)
+
+
+@given(cut=st.integers(1, 1000))
+def test_a_file_that_lacks_its_end_is_not_complete(cut: int) -> None:
+    file = written(["010"] * 40, INTERFACE_OF_3)
+    assert not answers(file[:-cut], INTERFACE_OF_3).complete
 
 
 def test_what_is_no_file_of_the_bench_stays_what_it_is() -> None:
-    for text in (b"", b"000\n001\n", b"// 0x00000000\n" + b"000\n" * HEADER_EVERY + b"000\n", b"\0" * 100):
-        assert answers(text, INTERFACE) == text
+    for text in (b"000\n001\n", b"// 0x00000000\n" + b"000\n" * HEADER_EVERY + b"000\n", b"\0" * 100):
+        assert answers(text, INTERFACE_OF_3) == Answers(text, False)
+    assert answers(b"", INTERFACE_OF_3) == Answers(b"", False)
 
 
 async def test_the_simulator_writes_what_is_read_here(judge: Judge) -> None:

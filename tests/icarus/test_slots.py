@@ -96,3 +96,15 @@ async def test_random_coming_and_going_keeps_the_limits() -> None:
     assert not [task for task in tasks if not task.cancelled() and task.exception()]
     assert (slots.busy, slots.long, slots.waiting) == (0, 0, 0)
     assert most > 3
+
+
+async def test_many_who_leave_at_once_end_as_cancelled_and_nothing_else() -> None:
+    slots, got = Slots(2, long_s=60.0), list[str]()
+    tasks = await line_up(slots, "abcdefgh", got)
+    slots.give_back(await tasks["a"])  # c is called up, and leaves with all the others
+    for name in "cdefg":
+        tasks[name].cancel()
+    ended = await asyncio.gather(*(tasks[name] for name in "cdefg"), return_exceptions=True)
+    assert [type(one) for one in ended] == [asyncio.CancelledError] * 5
+    await tasks["h"]
+    assert (got, slots.busy, slots.waiting) == (["a", "b", "h"], 2, 0)

@@ -161,7 +161,7 @@ def replay_bench(interface: Interface, top: str, depth: int, clock_start: str, p
 
     At each row the outputs are kept first, as they were before anything of that instant happened; then the clocks
     change (blocking), then all other inputs (non-blocking). An early row changes the other inputs before the clocks
-    instead. Kinds of `plan` are the same statements with constants.
+    instead. Kinds of `plan` are the same statements with constants. A last word, all Z, tells that the file is whole.
     """
     declarations, connections = [], []
     for number, port in enumerate(interface.inputs):
@@ -177,7 +177,7 @@ def replay_bench(interface: Interface, top: str, depth: int, clock_start: str, p
         + f"module {REPLAY_ROOT};\n"
         + f"  reg {_range(KIND_BITS)}vt_kinds [0:{last}];\n"
         + f"  reg {_range(interface.row_bits)}vt_memory [0:{last}];\n  reg {_range(interface.row_bits)}vt_row;\n"
-        + f"  reg {answer}vt_answers [0:{last}];\n"
+        + f"  reg {answer}vt_answers [0:{depth}];\n"
         + "  integer vt_rows, vt_words, vt_index = 0, vt_next = 0, vt_sample = 0;\n"
         + "".join(declarations)
         + f"  {identifier(top)} {REPLAY_INSTANCE}({', '.join(connections)});\n"
@@ -190,7 +190,8 @@ def replay_bench(interface: Interface, top: str, depth: int, clock_start: str, p
         + "".join(f"        {KIND_BITS}'d{number}: {_of_kind(interface, kind)}" for number, kind in enumerate(plan, 1))
         + f"        default: {_in_full(interface)}"
         + "      endcase\n      vt_index = vt_index + 1;\n    end\n"
-        + f'    $writememb("{RESULT_FILE}", vt_answers, 0, vt_sample - 1);\n'
+        + f"    vt_answers[vt_sample] = {{{interface.output_bits}{{1'bz}}}};\n"
+        + f'    $writememb("{RESULT_FILE}", vt_answers, 0, vt_sample);\n'
         + f"    $finish(0);\n  end\nendmodule : {REPLAY_ROOT}\n"
         + timescale(interface.unit, interface.precision)
     )

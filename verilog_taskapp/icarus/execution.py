@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from verilog_taskapp.errors import EnvironmentFailed
+from verilog_taskapp.icarus.benches import PROGRAM_FILE
 from verilog_taskapp.icarus.faults import OURS, Cause, cause
-from verilog_taskapp.icarus.runner import Job, Limits, Runner, StepResult
+from verilog_taskapp.icarus.program import is_whole
+from verilog_taskapp.icarus.runner import Job, JobResult, Limits, Runner, StepResult
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,21 @@ class Run:
 async def run_fairly(runner: Runner, job: Job, limits: Limits) -> Run:
     """Run `job`; `limits` are those of the step whose end matters.
 
-    Raises `EnvironmentFailed` when a step stalls without using CPU time, or is killed by somebody else, twice in a row.
+    Raises `EnvironmentFailed` when a step stalls without using CPU time, or is killed by somebody else, twice in a row,
+    or leaves a program that is cut off.
     """
     for _ in range(2):
         result = await runner.run(job)
         why = cause(result.last, limits)
-        if why not in OURS:
+        cut = why == "ok" and _is_cut(job, result)
+        if why not in OURS and not cut:
             return Run(result.steps, result.files, why)
+    if cut:
+        raise EnvironmentFailed("a compiled program was cut off, twice: is the scratch disk full?", stage="tool")
     raise EnvironmentFailed(f"a simulator process was {why} on this machine, twice", stage="tool")
+
+
+def _is_cut(job: Job, result: JobResult) -> bool:
+    """Whether a compiler left only the beginning of its program; one beyond the limit is judged elsewhere."""
+    program = result.files.get(PROGRAM_FILE)
+    return program is not None and len(program) <= job.collect[PROGRAM_FILE] and not is_whole(program)

@@ -43,7 +43,7 @@ from verilog_taskapp.icarus.recorder import (
     replay_depth,
 )
 from verilog_taskapp.icarus.relations import Relation, relations
-from verilog_taskapp.icarus.replay import answers, kinds_of, replay, written_bytes
+from verilog_taskapp.icarus.replay import Answers, answers, kinds_of, replay, written_bytes
 from verilog_taskapp.icarus.results import COMPILATIONS, VERDICTS, fingerprint
 from verilog_taskapp.icarus.runner import Job, Limits, Runner, Step, StepResult
 from verilog_taskapp.icarus.stimuli import PUBLIC, SecretPool
@@ -363,12 +363,15 @@ class Judge:
             collect={RESULT_FILE: written_bytes(trace.samples, interface)},
         )
         run = await run_fairly(self._runner, job, limits)
+        written = run.files.get(RESULT_FILE, b"")
+        found = answers(written, interface)
+        self._require_whole(found, len(written) > written_bytes(trace.samples, interface), run.cause, compilation)
         said = _own_words(run.step, prepared.bench.top)
         cpu_s, wall_s = run.step.cpu_s, run.step.wall_s
         if run.cause not in ("ok", "exit_status"):
             verdict = Verdict(False, REASONS[run.cause], "golden", trace.samples, design_output=said)
             return replace(verdict, cpu_s=cpu_s, wall_s=wall_s), run.cause
-        actual = answers(run.files.get(RESULT_FILE, b""), interface)
+        actual = found.samples
         if len(actual) <= SMALL_RESULT_BYTES:
             comparison = compare(trace, actual)
         else:
@@ -380,6 +383,16 @@ class Judge:
             shown, advice = await asyncio.to_thread(_shown, compilation, trace, actual, comparison, rows)
         verdict = from_comparison(comparison, shown, said, cpu_s=cpu_s, wall_s=wall_s)
         return replace(verdict, hints=advice), run.cause
+
+    def _require_whole(self, found: Answers, surplus: bool, why: Cause, compilation: Compilation) -> None:
+        """Raises `EnvironmentFailed` for a result that the bench began and the scratch disk did not take.
+
+        A gated design has one way to end its run before the bench does: ``$fatal``, with an exit status.
+        """
+        if found.complete or surplus or not self._gated:
+            return
+        if why == "ok" or (why == "exit_status" and b"$fatal" not in (compilation.program or b"")):
+            raise EnvironmentFailed("a simulation's result is cut off: is the scratch disk full?", stage="verdict")
 
     def _limits(self, own_cpu_s: float | None, reference_cpu_s: float) -> Limits:
         cpu_s = own_cpu_s or max(self._run_limits.cpu_s, RUN_FACTOR * reference_cpu_s)

@@ -44,6 +44,10 @@ RESET_SIGNALS = tuple(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 """Ignored by Python, by `main` or by whoever started the server (a shell's background job): children start afresh."""
 OUTPUT_KILL_FACTOR = 256
 """A child that writes this many times its output cap is stopped; up to there the surplus is read and dropped."""
+EXEC_FAILED = "exec "
+"""How the error of a job begins whose child could not be made from its program."""
+FULL_BYTES = 65536
+"""Less room than this on the scratch disk after a job, and its results are not trusted: several pages, a few files."""
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -221,7 +225,7 @@ def start_child(step: dict[str, Any], slot: "Slot", out: int, err: int) -> int:
         environment = [f"{key}={value}" for key, value in step["env"].items()]
         return slot.spawner.spawn(confined.argv, environment, slot.job, descriptors, limits_of(step), confined.calls)
     except SpawnFailed as failure:
-        what = "fork" if failure.number < 0 else f"exec {name}"
+        what = "fork" if failure.number < 0 else f"{EXEC_FAILED}{name}"
         raise LaunchFailed(f"{what}: {os.strerror(failure.code)}") from failure
     finally:
         for descriptor in (*confined.descriptors, *({given} - {slot.null})):
@@ -424,6 +428,12 @@ def run_step(step: dict[str, Any], slot: "Slot", connection: socket.socket) -> d
     }
 
 
+def is_full(path: str) -> bool:
+    """Whether a file system has next to no room: what was written to it may have been cut off without a word."""
+    there = os.statvfs(path)
+    return there.f_bavail * there.f_frsize < FULL_BYTES or (there.f_files > 0 and there.f_favail == 0)
+
+
 def read_result(path: str, limit: int) -> bytes | None:
     """A file that a child wrote: None unless it is a regular file; at most `limit` + 1 bytes, so that excess shows."""
     try:
@@ -460,6 +470,8 @@ def run_job(header: dict[str, Any], blobs: list[bytes], slot: "Slot", connection
             if content is not None:
                 names.append(name)
                 collected.append(content)
+        if is_full(slot.path):
+            error = "job directory: the scratch disk is full"
     except LaunchFailed as failure:
         error = str(failure)
     except OSError as failure:

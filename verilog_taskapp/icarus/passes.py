@@ -22,7 +22,8 @@ SOURCE_FILE = f"{JUDGE_FOLDER}/source"
 _MODULES = ("system.vpi", "vhdl_sys.vpi", "vhdl_textio.vpi", "v2005_math.vpi", "va_math.vpi", "v2009.vpi")
 _IN_SYSTEM = frozenset({
     "$display", "$write", "$strobe", "$monitor", "$finish", "$stop", "$time", "$realtime", "$signed", "$unsigned",
-    "$random", "$urandom", "$readmemb", "$readmemh", "$fopen", "$fclose", "$fdisplay", "$value$plusargs",
+    "$random", "$urandom", "$readmemb", "$readmemh", "$writememb", "$writememh", "$fopen", "$fclose",
+    "$fdisplay", "$value$plusargs",
 })  # fmt: skip
 """Calls that the first module alone provides, or the compiler itself: loading the others costs time in each process."""
 _CALL = re.compile(r"\$[A-Za-z_][\w$]*")
@@ -67,6 +68,12 @@ class Passes:
     library: Path
     major: int
 
+    @property
+    def _target(self) -> tuple[str, ...]:
+        """The code generator by its full path: a bare name is looked for in forty folders first."""
+        target = self.library / "vvp.tgt"
+        return (f"flag:DLL={target}",) if target.is_file() else ()
+
     def plan(self, texts: Mapping[str, str], sources: Sequence[str], output: str, root: str) -> Plan:
         """How to compile `sources` into `output`; `texts` are all files that they may include."""
         needed = [texts[name] for name in sources]
@@ -75,8 +82,8 @@ class Passes:
         modules = _MODULES if not plain or calls - _IN_SYSTEM else _MODULES[:1]
         lines = [f"root:{root}", f"basedir:{self.library}", *(f"module:{self.library}/{name}" for name in modules)]
         added = [line for major, more in _LANGUAGE_SINCE.items() if self.major >= major for line in more]
-        config = "\n".join((*lines, *_LANGUAGE, *added, f"out:{output}", "ivlpp:/nonexistent", ""))
-        ivl = (str(self.library / "ivl"), f"-C{CONFIG_FILE}", f"-C{self.library}/vvp.conf", "--", "-")
+        config = "\n".join((*lines, *_LANGUAGE, *added, *self._target, f"out:{output}", "ivlpp:/nonexistent", ""))
+        ivl = (str(self.library / "ivl"), f"-C{self.library}/vvp.conf", f"-C{CONFIG_FILE}", "--", "-")
         files = {CONFIG_FILE: config.encode()}
         if plain:
             files[SOURCE_FILE] = "".join(map(_with_place, sources, needed)).encode("utf-8", "replace")

@@ -43,6 +43,16 @@ class ModuleInstance:
     precision: int
 
 
+def is_whole(program: bytes) -> bool:
+    """Whether a program has its end, the table of file names: on a full disk the compiler leaves less and says nothing.
+
+    All supported versions write that table last: ``:file_names N;`` and N lines.
+    """
+    _, _, table = program.rpartition(b"\n:file_names ")
+    number, _, names = table.partition(b";\n")
+    return number.isdigit() and names.endswith(b";\n") and names.count(b"\n") == int(number)
+
+
 def modules(program: bytes) -> Iterator[ModuleInstance]:
     """Every module instance of a compiled program, roots first."""
     paths: dict[str, tuple[str, ...]] = {}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from verilog_taskapp.errors import EnvironmentFailed
 from verilog_taskapp.icarus import benches
 from verilog_taskapp.icarus.bench import Bench
 from verilog_taskapp.icarus.benches import (
@@ -43,6 +44,7 @@ EXHAUSTIVE_BITS = 10
 RANDOM_VECTORS = 1024
 VECTOR_DELAY = 10
 """Time between added vectors, in units of the bench's precision."""
+_ENDS_A_RUN = re.compile(r"\$(?:finish|stop|fatal)\b")
 _MISMATCHES = re.compile(r"^Mismatches: (\d+) in (\d+) samples\s*$", re.M)
 _SCOREBOARD = re.compile(r"\bstats1\b")
 
@@ -200,7 +202,7 @@ class Recorder:
         """
         trace = vector_stimulus(facts.interface, seed)
         run = await self._replay_reference(bench, trace)
-        expected = answers(run.files.get(RESULT_FILE, b""), trace.interface)
+        expected = _answers(run, bench, trace)
         if len(expected) != len(trace.expected):
             raise NotReplayable("the reference does not answer every added vector")
         return replace(trace, expected=expected, reference_cpu_s=run.step.cpu_s)
@@ -208,7 +210,7 @@ class Recorder:
     async def check_replay(self, bench: Bench, trace: GoldenTrace) -> float:
         """Replay the reference; returns its CPU seconds. Raises `NotReplayable` if a sample mismatches."""
         run = await self._replay_reference(bench, trace)
-        comparison = compare(trace, answers(run.files.get(RESULT_FILE, b""), trace.interface))
+        comparison = compare(trace, _answers(run, bench, trace))
         if not comparison.passed:
             what = comparison.malformation or f"{comparison.mismatches} of {comparison.samples} samples mismatch"
             raise NotReplayable(f"the reference does not replay ({what})")
@@ -312,6 +314,17 @@ def _check_compiled(run: Run) -> None:
         return
     errors = [one.message for one in parse(first.stderr + "\n" + first.stdout) if one.severity == "error"]
     raise DoesNotCompile(f"does not compile: {errors[0] if errors else run.cause.replace('_', ' ')}")
+
+
+def _answers(run: Run, bench: Bench, trace: GoldenTrace) -> bytes:
+    """What the reference answered in a replay. Raises `EnvironmentFailed` when the scratch disk did not take all."""
+    written = run.files.get(RESULT_FILE, b"")
+    found = answers(written, trace.interface)
+    texts = (bench.reference, *bench.hidden_files.values())
+    cut = not found.complete and len(written) <= written_bytes(trace.samples, trace.interface)
+    if cut and run.cause == "ok" and not any(_ENDS_A_RUN.search(text) for text in texts):
+        raise EnvironmentFailed("a replay's result is cut off: is the scratch disk full?", stage="verdict")
+    return found.samples
 
 
 def _with_observer(bench: Bench, observer: str) -> str:

@@ -87,8 +87,18 @@ def _replay(trace: GoldenTrace, plan: Sequence[RowKind]) -> Replay:
     return Replay(trace.rows, _lines(kinds), word_count, _lines(words))
 
 
-def answers(written: bytes, interface: Interface) -> bytes:
-    """The samples in a file of ``$writememb``: one line each, without the addresses.
+@dataclass(frozen=True)
+class Answers:
+    """What a replay wrote down."""
+
+    samples: bytes
+    """One line each."""
+    complete: bool
+    """Whether the bench's last word is there, so that nothing was lost on the way, on a full disk say."""
+
+
+def answers(written: bytes, interface: Interface) -> Answers:
+    """The samples in a file of ``$writememb``, without the addresses and without the bench's last word, all Z.
 
     What is no such file comes back as it is: no comparison takes it for samples.
     """
@@ -97,14 +107,19 @@ def answers(written: bytes, interface: Interface) -> bytes:
     parts = []
     for start in range(0, len(written), block):
         if written[start : start + 5] != b"// 0x":
-            return written
+            return Answers(written, False)
         parts.append(written[start + _HEADER_BYTES : start + block])
-    return b"".join(parts)
+    samples = b"".join(parts)
+    last = b"z" * interface.output_bits + b"\n"
+    if len(samples) % line or samples[-line:] != last:
+        return Answers(samples, False)
+    return Answers(samples[:-line], True)
 
 
 def written_bytes(samples: int, interface: Interface) -> int:
-    """Size of the file of ``$writememb`` with so many samples."""
-    return samples * (interface.output_bits + 1) + -(-samples // HEADER_EVERY) * _HEADER_BYTES
+    """Size of the file of ``$writememb`` with so many samples and the bench's last word."""
+    words = samples + 1
+    return words * (interface.output_bits + 1) + -(-words // HEADER_EVERY) * _HEADER_BYTES
 
 
 def _rows(trace: GoldenTrace) -> Iterator[tuple[RowKind | None, str]]:

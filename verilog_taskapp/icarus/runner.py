@@ -17,6 +17,7 @@ from typing import Any, Literal
 from verilog_taskapp.errors import EnvironmentFailed
 from verilog_taskapp.icarus.channel import Answer, Channel
 from verilog_taskapp.icarus.confinement import Confinement
+from verilog_taskapp.icarus.launcher import EXEC_FAILED
 from verilog_taskapp.icarus.scratch import Scratch
 from verilog_taskapp.icarus.slots import Slots
 
@@ -182,7 +183,14 @@ class Runner:
         channel: Channel | None = None
         try:
             channel = await self._channel()
-            result = _result(await channel.call(_header(job), list(job.files.values())))
+            answer = await channel.call(_header(job), list(job.files.values()))
+            if answer.error is not None and answer.error.startswith(EXEC_FAILED):
+                # A sandbox is made for files, not for names: tools that were installed anew are strangers to it.
+                await asyncio.gather(*(self._discard(one) for one in (channel, *self._take_idle())))
+                channel = None
+                channel = await self._channel()
+                answer = await channel.call(_header(job), list(job.files.values()))
+            result = _result(answer)
         except (ConnectionError, OSError) as error:
             raise EnvironmentFailed("the process that starts simulators went away") from error
         finally:
@@ -215,6 +223,10 @@ class Runner:
             if opening.exception() is None:
                 self._idle.append(opening.result())
             raise
+
+    def _take_idle(self) -> list[Channel]:
+        taken, self._idle = self._idle, []
+        return taken
 
     def _opened(self, opening: asyncio.Future[Channel]) -> None:
         self._opening.discard(opening)

@@ -44,7 +44,7 @@ RESULTS = READ | WRITE_FILE | TRUNCATE
 # --- seccomp
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, PR_SET_DUMPABLE = 38, 22, 2, 4
-_LOAD, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _JUMP, _JEQ, _JGE, _JSET, _RET = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38
 _NR, _ARCH = 0, 4
 _ARG0, _ARG2 = 16, 32
@@ -301,61 +301,69 @@ def _instruction(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
     return struct.pack("HBBI", code, yes, no, value)
 
 
+_ADMIT, _REFUSE = _instruction(_RET, _ALLOW), _instruction(_RET, _EPERM)
+
+
 def seccomp_program(arch: str, stage: str, pid: int) -> bytes:
     """The filter as BPF: what is named is refused with EPERM, another machine's calls kill the process.
 
-    `pid` is the process that it is installed in: aborting itself stays possible, signalling others does not.
+    `pid` is the process that it is installed in: aborting itself stays possible, signalling others does not. A search
+    tree: when a filter is installed, the kernel runs it once for every system call that there is.
     """
     numbers = {**_NUMBERS[arch], **_SAME_EVERYWHERE}
-    refused = [numbers[name] for name in _REFUSED if name in numbers]
-    if stage != "compile":
-        refused += [numbers[name] for name in ("fork", "vfork") if name in numbers]
-    program = [
-        _instruction(_LOAD, _ARCH),
-        _instruction(_JEQ, _ARCHES[arch], 1, 0),
-        _instruction(_RET, _KILL),
-        _instruction(_LOAD, _NR),
-        _instruction(_JGE, _X32_BIT, 0, 1),
-        _instruction(_RET, _EPERM),
-        # clone3 hides its flags behind a pointer: pretend that the kernel does not have it, libc falls back to clone.
-        _instruction(_JEQ, numbers["clone3"], 0, 1),
-        _instruction(_RET, _ENOSYS),
-    ]
-    for number in refused:
-        program += [_instruction(_JEQ, number, 0, 1), _instruction(_RET, _EPERM)]
-    # clone: no new namespaces; where nothing may be started, threads only.
-    program += [_instruction(_JEQ, numbers["clone"], 0, 5), _instruction(_LOAD, _ARG0)]
-    if stage != "compile":
-        program += [
-            _instruction(_JSET, _CLONE_NEW, 1, 0),
-            _instruction(_JSET, _CLONE_THREAD, 1, 0),
-            _instruction(_RET, _EPERM),
-            _instruction(_RET, _ALLOW),
-        ]
-    else:
-        program += [
-            _instruction(_JSET, _CLONE_NEW, 1, 0),
-            _instruction(_RET, _ALLOW),
-            _instruction(_RET, _EPERM),
-            _instruction(_RET, _EPERM),
-        ]
-    # tgkill: itself only.
-    program += [
-        _instruction(_JEQ, numbers["tgkill"], 0, 4),
-        _instruction(_LOAD, _ARG0),
-        _instruction(_JEQ, pid, 0, 1),
-        _instruction(_RET, _ALLOW),
-        _instruction(_RET, _EPERM),
-    ]
-    # prlimit64: looking is fine, setting is not (the new limits are the third argument, a pointer).
-    program += [
-        _instruction(_JEQ, numbers["prlimit64"], 0, 6),
-        _instruction(_LOAD, _ARG2),
-        _instruction(_JEQ, 0, 0, 3),
-        _instruction(_LOAD, _ARG2 + 4),
-        _instruction(_JEQ, 0, 0, 1),
-        _instruction(_RET, _ALLOW),
-        _instruction(_RET, _EPERM),
-    ]
-    program.append(_instruction(_RET, _ALLOW))
-    return b"".join(program)
+    starts_nothing = ("fork", "vfork") if stage != "compile" else ()
+    answers = {numbers[name]: _REFUSE for name in (*_REFUSED, *starts_nothing) if name in numbers}
+    # clone3 hides its flags behind a pointer: pretend that the kernel does not have it, libc falls back to clone.
+    answers[numbers["clone3"]] = _instruction(_RET, _ENOSYS)
+    answers[numbers["clone"]] = _clone_filter(stage)
+    # Itself only.
+    answers[numbers["tgkill"]] = _instruction(_LOAD, _ARG0) + _instruction(_JEQ, pid, 0, 1) + _ADMIT + _REFUSE
+    # Looking is fine, setting is not: the new limits are the third argument, a pointer.
+    answers[numbers["prlimit64"]] = (
+        _instruction(_LOAD, _ARG2)
+        + _instruction(_JEQ, 0, 0, 3)
+        + _instruction(_LOAD, _ARG2 + 4)
+        + _instruction(_JEQ, 0, 0, 1)
+        + _ADMIT
+        + _REFUSE
+    )
+    answers[_X32_BIT] = _REFUSE  # and all beyond it
+    ranges: list[tuple[int, bytes]] = [(0, _ADMIT)]
+    for number in sorted(answers):
+        if ranges[-1][0] == number:  # the one before it was named as well
+            ranges.pop()
+        if not ranges or ranges[-1][1] != answers[number]:
+            ranges.append((number, answers[number]))
+        if number != _X32_BIT:
+            ranges.append((number + 1, _ADMIT))
+    head = (
+        _instruction(_LOAD, _ARCH)
+        + _instruction(_JEQ, _ARCHES[arch], 1, 0)
+        + _instruction(_RET, _KILL)
+        + _instruction(_LOAD, _NR)
+    )
+    return head + _search_tree(ranges)
+
+
+def _clone_filter(stage: str) -> bytes:
+    """No new namespaces; where nothing may be started, threads only."""
+    if stage == "compile":
+        return _instruction(_LOAD, _ARG0) + _instruction(_JSET, _CLONE_NEW, 1, 0) + _ADMIT + _REFUSE
+    return (
+        _instruction(_LOAD, _ARG0)
+        + _instruction(_JSET, _CLONE_NEW, 1, 0)
+        + _instruction(_JSET, _CLONE_THREAD, 1, 0)
+        + _REFUSE
+        + _ADMIT
+    )
+
+
+def _search_tree(ranges: Sequence[tuple[int, bytes]]) -> bytes:
+    """What answers a number: `ranges` are the first number of each range, ascending, and the code for it."""
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    below, from_there = _search_tree(ranges[:middle]), _search_tree(ranges[middle:])
+    if len(below) // 8 < 256:
+        return _instruction(_JGE, ranges[middle][0], len(below) // 8, 0) + below + from_there
+    return _instruction(_JGE, ranges[middle][0], 0, 1) + _instruction(_JUMP, len(below) // 8) + below + from_there

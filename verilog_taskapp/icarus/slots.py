@@ -61,7 +61,7 @@ class Slots:
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():  # it was our turn just now
                     self._short -= 1
-                else:
+                elif turn in self._queue:  # else another one that left has been past it
                     self._queue.remove(turn)
                 self._next()
                 raise

@@ -15,7 +15,7 @@ from typing import Any
 
 from verilog_taskapp.icarus.trace import GoldenTrace, TraceError
 
-JUDGE_VERSION = "2"
+JUDGE_VERSION = "3"
 """Changes whenever recordings or verdicts could differ from those of an earlier version."""
 MEMORY_BYTES = 96 * 1024**2
 
