@@ -101,9 +101,9 @@ def check_environment_failed(outcome: Outcome) -> None:
     assert "metrics" not in outcome.body
 
 
-def descriptors(server: Server) -> int:
-    """How many files, pipes and sockets the server process holds open."""
-    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+def descriptors(server: Server, kept_port: int) -> int:
+    """How many files, pipes and sockets the server process holds open, beside connections kept to `kept_port`."""
+    return len(os.listdir(f"/proc/{server.process.pid}/fd")) - connections_to(server, kept_port)
 
 
 def connections_to(server: Server, port: int) -> int:
