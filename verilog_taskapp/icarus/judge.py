@@ -365,8 +365,8 @@ class Judge:
         run = await run_fairly(self._runner, job, limits)
         written = run.files.get(RESULT_FILE, b"")
         found = answers(written, interface)
-        self._require_whole(found, len(written) > written_bytes(trace.samples, interface), run.cause, compilation)
         said = _own_words(run.step, prepared.bench.top)
+        self._require_whole(found, len(written) > written_bytes(trace.samples, interface), run.cause, said)
         cpu_s, wall_s = run.step.cpu_s, run.step.wall_s
         if run.cause not in ("ok", "exit_status"):
             verdict = Verdict(False, REASONS[run.cause], "golden", trace.samples, design_output=said)
@@ -384,14 +384,13 @@ class Judge:
         verdict = from_comparison(comparison, shown, said, cpu_s=cpu_s, wall_s=wall_s)
         return replace(verdict, hints=advice), run.cause
 
-    def _require_whole(self, found: Answers, surplus: bool, why: Cause, compilation: Compilation) -> None:
+    def _require_whole(self, found: Answers, surplus: bool, why: Cause, said: str) -> None:
         """Raises `EnvironmentFailed` for a result that the bench began and the scratch disk did not take.
 
-        A gated design has one way to end its run before the bench does: ``$fatal``, with an exit status.
+        A gated design can end its run before the bench does in two ways: ``$fatal`` gives an exit status, and a call
+        with arguments that it does not take is an error before the start, which Icarus 11 prints and ends with success.
         """
-        if found.complete or surplus or not self._gated:
-            return
-        if why == "ok" or (why == "exit_status" and b"$fatal" not in (compilation.program or b"")):
+        if why == "ok" and self._gated and not (found.complete or surplus or "error" in said.lower()):
             raise EnvironmentFailed("a simulation's result is cut off: is the scratch disk full?", stage="verdict")
 
     def _limits(self, own_cpu_s: float | None, reference_cpu_s: float) -> Limits:
