@@ -1,6 +1,7 @@
 """``verilog-taskapp serve``: the web service under uvicorn, in one process or several."""
 
 import functools
+import gc
 import logging
 import math
 import socket
@@ -144,6 +145,10 @@ def build(settings: "Settings") -> "ASGIApp":
     return PlainStartup(create_app(settings, drain_on_signals=True))
 
 
+GC_THRESHOLD = 10_000
+"""New objects between two collections: a rollout makes thousands that reference counting frees by itself."""
+
+
 class PlainStartup:
     """Tells in one line why the service did not start, where uvicorn would print a traceback."""
 
@@ -160,8 +165,11 @@ class PlainStartup:
         async def without_failure(message: "Message") -> None:
             if message["type"] == "lifespan.startup.failed":
                 held.append(message)
-            else:
-                await send(message)
+                return
+            if message["type"] == "lifespan.startup.complete":
+                gc.freeze()  # what is there now stays: the collector need not look at it again and again
+                gc.set_threshold(GC_THRESHOLD)
+            await send(message)
 
         try:
             await self._app(scope, receive, without_failure)
