@@ -2,8 +2,10 @@
 
 import json
 import os
+import sqlite3
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,18 @@ async def serving(settings: Settings, **options: Any) -> AsyncIterator[Service]:
             transport=transport, base_url="http://service.test", headers={"X-API-Key": KEY}, timeout=DEADLINE_S
         ) as client:
             yield Service(app, settings, app.state.services, client, model)
+
+
+def traces_in(cache: Path) -> list[dict[str, Any]]:
+    """The session traces in a cache directory, the oldest first; a server may be writing there."""
+    path = cache / "traces" / "traces.db"
+    if not path.exists():
+        return []
+    with closing(sqlite3.connect(path, timeout=DEADLINE_S)) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'trace_bodies'").fetchone():
+            return []
+        rows = connection.execute("SELECT body FROM trace_bodies ORDER BY trace_id").fetchall()
+    return [json.loads(zlib.decompress(body))["session_trace"] for (body,) in rows]
 
 
 def processes_in(folder: Path) -> dict[int, str]:

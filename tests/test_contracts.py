@@ -82,6 +82,7 @@ def test_configs_leave_the_server_s_settings_alone_unless_told_otherwise() -> No
     assert set(EnvConfig().model_dump(exclude={"rewards"}).values()) == {None}
     assert set(RewardConfig().model_dump().values()) == {None}
     assert PolicyConfig().model_dump(exclude_none=True) == {
+        "n": 1,
         "tool_mode": "json",
         "heuristics": "full",
         "return_token_ids": False,

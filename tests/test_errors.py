@@ -76,7 +76,8 @@ def test_a_fault_is_an_answer(fault: type[TaskAppError]) -> None:
 
 def test_whose_fault_it_is_decides_whether_to_try_again() -> None:
     retryable = {fault.__name__ for fault in faults() if fault("x").retryable}
-    assert retryable == {"SessionBusy", "InferenceFailed", "EnvironmentFailed", "Overloaded", "Draining"}
+    theirs = {"SessionBusy", "InferenceFailed"}
+    assert retryable == theirs | {"EnvironmentFailed", "TracesUnavailable", "Overloaded", "Draining"}
     assert EnvironmentFailed("x", retryable=False).retryable is False
     assert InferenceFailed("x").stage == "inference"
     assert EnvironmentFailed("x", stage="verdict").stage == "verdict"

@@ -17,7 +17,7 @@ from verilog_taskapp.http.drain import DrainOnSignal
 from verilog_taskapp.http.logs import configure_logging
 from verilog_taskapp.http.metrics import Metrics
 from verilog_taskapp.http.middleware import BodyLimit, RequestLog
-from verilog_taskapp.routes import health, info, proxy, rollout, sessions
+from verilog_taskapp.routes import batch, health, info, proxy, rollout, sessions
 from verilog_taskapp.services import Services, open_services
 from verilog_taskapp.sessions.backend import SessionBackend
 from verilog_taskapp.settings import Settings, load_settings
@@ -66,7 +66,7 @@ def create_app(
     )
     app.state.keyring = Keyring(settings)
     error_bodies.install(app)
-    for router in (health.router, info.router, rollout.router, sessions.router, proxy.router):
+    for router in (health.router, info.router, rollout.router, batch.router, sessions.router, proxy.router):
         app.include_router(router)
     app.add_middleware(BodyLimit, limit_bytes=settings.max_body_bytes)
     if settings.cors_origins:

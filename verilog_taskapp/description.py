@@ -16,6 +16,7 @@ from verilog_taskapp.contracts.config import MAX_STEPS
 from verilog_taskapp.contracts.rollout import RolloutSafetyConfig
 from verilog_taskapp.environment.actions import TOOL_NAMES
 from verilog_taskapp.environment.world import Chosen
+from verilog_taskapp.icarus.store import JUDGE_VERSION
 from verilog_taskapp.problems.splits import DEFAULT_SPLIT, SPLITS
 from verilog_taskapp.rubric import Rubric
 from verilog_taskapp.services import Services
@@ -64,6 +65,7 @@ def service_info(services: Services) -> ServiceInfo:
                 "task": {**fields["task"], "app_id": APP_ID, "app_name": APP_NAME, "aliases": list(APP_ALIASES)},
                 "version": __version__,
                 "simulator": f"icarus {services.world.tools.version}",
+                "judge": JUDGE_VERSION,
             },
             "dataset": fields["dataset"],
             "rubrics": {

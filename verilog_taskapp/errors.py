@@ -19,6 +19,7 @@
     ├── ServiceFault                 ours: never a reward, never a verdict
     │   ├── EnvironmentFailed        500 environment_failed
     │   ├── MissingServerKey         503 missing_environment_api_key
+    │   ├── TracesUnavailable        503 traces_unavailable    (looked up, not written: that never fails a rollout)
     │   ├── Overloaded               429 overloaded            Retry-After
     │   └── Draining                 503 draining              Retry-After
     └── Aborted                      499 aborted               (the client went away)
@@ -190,6 +191,15 @@ class MissingServerKey(ServiceFault):
 
     code = "missing_environment_api_key"
     status = 503
+
+
+class TracesUnavailable(ServiceFault):
+    """Stored traces cannot be read: none are kept, or their database does not answer."""
+
+    code = "traces_unavailable"
+    status = 503
+    default_stage = "trace"
+    default_retryable = True
 
 
 class Overloaded(ServiceFault):

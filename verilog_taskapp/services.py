@@ -13,6 +13,7 @@ from verilog_taskapp.rubric import Rubrics, load_rubrics
 from verilog_taskapp.sessions.backend import SessionBackend
 from verilog_taskapp.sessions.store import SessionStore
 from verilog_taskapp.settings import Settings
+from verilog_taskapp.tracing.spans import open_spans
 from verilog_taskapp.tracing.store import TraceStore
 
 
@@ -39,14 +40,17 @@ async def open_services(
     """Open all parts; leaving the context stops every process and removes every directory they made.
 
     `transport` replaces the network of the inference client, and what `session_backend` makes keeps the sessions, in
-    place of what the settings mean. Raises `DatasetUnavailable`, `EnvironmentFailed` and `RubricInvalid`.
+    place of what the settings mean. Raises `DatasetUnavailable`, `EnvironmentFailed`, `RubricInvalid`,
+    `TraceLocationInvalid` and `SpansUnavailable`.
     """
     rubrics = load_rubrics(settings)
-    traces = TraceStore(settings.cache_dir / "traces" if settings.tracing_enabled else None)
     async with (
+        TraceStore.of(settings) as traces,
+        open_spans(settings) as spans,
         World.open(settings) as world,
         ChatClient(settings, transport) as chat,
-        SessionStore(world, session_backend(world) if session_backend else None) as sessions,
+        SessionStore(world, session_backend(world) if session_backend else None, traces=traces) as sessions,
     ):
-        rollouts = RolloutService(world, chat, rubrics, traces)
+        rollouts = RolloutService(world, chat, rubrics, traces, spans)
+        traces.start()
         yield Services(settings, world, chat, rubrics, traces, rollouts, sessions)

@@ -74,6 +74,8 @@ class Settings(BaseSettings):
     """Rollouts in flight at once, in each process; more stand in line."""
     rollout_queue: int = Field(256, ge=0)
     """Rollouts that may stand in line; more are answered 429 with `Retry-After`."""
+    batch_heartbeat_s: float = Field(10.0, gt=0)
+    """Silence after which `POST /rollout/batch` sends a sign of life."""
 
     # --- problems
     dataset: str = "bundled"
@@ -185,12 +187,37 @@ class Settings(BaseSettings):
 
     # --- traces
     tracing_enabled: bool = Field(True, validation_alias=AliasChoices("TASKAPP_TRACING_ENABLED", "tracing_enabled"))
-    """Store a trace of every rollout."""
+    """Store a trace of every rollout and session."""
+    trace_db_url: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("VERILOG_TRACE_DB_URL", "TURSO_LOCAL_DB_URL", "SQLD_DB_PATH", "trace_db_url"),
+    )
+    """Where: a file, `sqlite:///FILE` or `postgresql://...`; empty: `traces/traces.db` in the cache directory."""
+    trace_wait_s: float = Field(1.0, ge=0)
+    """How long an answer waits for its trace to be committed before it says that it is not stored (yet)."""
+    trace_queue: int = Field(4096, gt=0)
+    """Traces that may wait for the database, in each process; more are dropped."""
+    trace_queue_bytes: int = Field(64 * MIB, gt=0)
+    """The same in memory."""
+    trace_flush_s: float = Field(5.0, ge=0)
+    """At the end of the process, how long waiting traces may take to be written."""
+    trace_max_age_s: float = Field(0.0, ge=0)
+    """Traces older than this are removed; 0: none."""
+    trace_max_bytes: int = Field(8 * 1024 * MIB, ge=0)
+    """Room for stored traces; the oldest go first; 0: no limit."""
+    sft_output_dir: Path | None = Field(
+        None, validation_alias=AliasChoices("TASKAPP_SFT_OUTPUT_DIR", "SFT_OUTPUT_DIR", "sft_output_dir")
+    )
+    """Also write the conversations of passing rollouts there as JSON lines, a file per run, for fine-tuning."""
+    otel_endpoint: str | None = Field(
+        None, validation_alias=AliasChoices("VERILOG_OTEL_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT", "otel_endpoint")
+    )
+    """Send OpenTelemetry spans to this OTLP/HTTP collector (extra `otel`); empty: none are made."""
 
     named_keys: dict[str, SecretStr] = Field({}, exclude=True, validation_alias=AliasChoices("named_keys"))
     """Values of the variables listed in ``inference_key_envs``; filled by `load_settings`, never printed."""
 
-    @field_validator("cache_dir", "scratch_dir", "session_dir", "outcome_rubric", "events_rubric")
+    @field_validator("cache_dir", "scratch_dir", "session_dir", "outcome_rubric", "events_rubric", "sft_output_dir")
     @classmethod
     def _expand_home(cls, value: Path | None) -> Path | None:
         return value.expanduser() if value is not None else None

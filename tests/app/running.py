@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import DEADLINE_S, KEY, simulators_in
+from tests.support import DEADLINE_S, KEY, simulators_in, traces_in
 
 SERVE = (
     "import functools, uvicorn; from verilog_taskapp.app import create_app; "
@@ -52,9 +52,8 @@ class Server:
 
     @property
     def traces(self) -> list[dict[str, Any]]:
-        """The stored session traces."""
-        found = [json.loads(path.read_text()) for path in (self.folder / "cache" / "traces").glob("*.json")]
-        return [trace["session_trace"] for trace in found]
+        """The stored session traces, the oldest first."""
+        return traces_in(self.folder / "cache")
 
     def simulating(self) -> bool:
         """Whether a design is being simulated now."""

@@ -18,6 +18,7 @@ PROTECTED = [
     ("GET", "/info"),
     ("GET", "/task_info"),
     ("POST", "/rollout"),
+    ("POST", "/rollout/batch"),
     ("POST", "/env/verilog/initialize"),
     ("POST", "/env/verilog/step"),
     ("POST", "/env/verilog/terminate"),

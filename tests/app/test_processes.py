@@ -90,7 +90,8 @@ async def test_a_client_that_hangs_up_stops_its_simulation_its_model_call_and_it
         assert answer.json()["reward"] == pytest.approx(0.1 - 0.02), "the write was executed once"
 
     stored = {trace["metadata"]["run_id"]: trace["metadata"]["status"] for trace in server.traces}
-    assert stored == {"recording": "completed", "simulating": "aborted", "asking": "aborted"}
+    ended = {"recording": "completed", "simulating": "aborted", "asking": "aborted"}
+    assert stored == {**ended, opened["env_id"]: "aborted"}
     aborted = [line for line in server.log if line.get("status") == 499]
     assert [line["path"] for line in aborted] == ["/rollout", "/rollout", "/env/verilog/step"]
     assert [line for line in server.log if line["level"] in ("warning", "error")] == []

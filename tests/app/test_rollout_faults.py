@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.app.conftest import Serve
-from tests.support import KEY, Reply, Service, call, call_text, completion, rollout_body, turn_of
+from tests.support import KEY, Reply, Service, call, call_text, completion, rollout_body, traces_in, turn_of
 from verilog_taskapp.errors import EnvironmentFailed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -243,6 +243,11 @@ CURIOUS = (
 )
 
 
+def named(opened: dict[str, Any]) -> dict[str, Any]:
+    """What a request to an open session begins with."""
+    return {"env_id": opened["env_id"]}
+
+
 async def test_reference_bench_paths_and_keys_are_never_shown(serve: Serve, tmp_path: Path) -> None:
     secret_key = "sk-upstream-secret-0123456789"
     settings: dict[str, Any] = {"inference_key_envs": ("OWN_KEY",), "named_keys": {"OWN_KEY": secret_key}}
@@ -266,11 +271,16 @@ async def test_reference_bench_paths_and_keys_are_never_shown(serve: Serve, tmp_
             shown.append(json.dumps(await service.rollout(ops=ops, env=problem, record=record)))
         opened = await service.post("/env/verilog/initialize", {"config": problem})
         shown.append(json.dumps(opened))
+        for design in CURIOUS[1:4]:
+            calls = [call("write_file", path="TopModule.v", content=design), call("simulate")]
+            shown.append(json.dumps(await service.post("/env/verilog/step", {**named(opened), "tool_calls": calls})))
         for path in ("/info", "/task_info?seed=0", "/task_info", "/health", "/metrics", "/openapi.json"):
             shown.append((await service.client.get(path)).text)
         shown += [request.content.decode() for request in service.model.requests]
-        folder = service.settings.cache_dir / "traces"
-        shown += [path.read_text() for path in folder.glob("*.json")]
+        await service.post("/env/verilog/terminate", named(opened))
+        traces = traces_in(service.settings.cache_dir)
+        assert {trace["metadata"]["status"] for trace in traces} >= {"completed", "failed", "terminated"}
+        shown += [json.dumps(trace) for trace in traces]
         secrets = secret_lines(service)
         scratch = str(service.services.world.runner.scratch)
     assert len(secrets) > 500

@@ -10,7 +10,9 @@ from tests.cli.conftest import Cli, Start
 from verilog_taskapp import __version__
 from verilog_taskapp.cli.root import app
 
-COMMANDS = ("serve", "demo", "rollout", "verify", "check", "doctor", "problems")
+COMMANDS = (
+    "serve", "demo", "rollout", "eval", "regrade", "compare", "export", "verify", "check", "doctor", "problems",
+)  # fmt: skip
 HEAVY = ("fastapi", "datasets", "uvicorn", "httpx", "pydantic", "verilog_taskapp.app", "verilog_taskapp.icarus.judge")
 
 

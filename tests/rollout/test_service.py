@@ -8,7 +8,17 @@ import httpx
 import pytest
 
 from tests.rollout.conftest import OpenParts, Parts
-from tests.support import HANGS, MIN_MAX, MODEL_URL, call, completion, rollout_request, simulators_in, turn_of
+from tests.support import (
+    HANGS,
+    MIN_MAX,
+    MODEL_URL,
+    call,
+    completion,
+    rollout_request,
+    simulators_in,
+    traces_in,
+    turn_of,
+)
 from verilog_taskapp import __version__
 from verilog_taskapp.contracts.config import EnvConfig
 from verilog_taskapp.errors import EnvironmentFailed, InferenceFailed, Overloaded, ProblemNotFound, TaskAppError
@@ -91,7 +101,7 @@ async def test_a_rollout_that_does_not_begin_names_itself_and_stores_nothing(
         with pytest.raises(ProblemNotFound) as failed:
             await parts.services.rollouts.run(rollout_request(env={"problem": "no such"}))
         assert failed.value.extras["run_id"] == "run-1"
-    assert not (tmp_path / "own" / "traces").exists()
+    assert traces_in(tmp_path / "own") == []
 
 
 async def test_a_bug_is_an_environment_failure_and_is_logged(
@@ -152,9 +162,8 @@ async def test_a_cancelled_rollout_is_stored_as_aborted_and_frees_its_place(
             await rollout
         assert services.rollouts.in_flight == 0
         assert simulators_in(scratch) == {}
-    (trace,) = (tmp_path / "own" / "traces").glob("*.json")
-    metadata = (await stored(parts, trace.stem))["metadata"]
-    assert (metadata["status"], metadata["run_id"]) == ("aborted", "run-1")
+    (trace,) = traces_in(tmp_path / "own")
+    assert (trace["metadata"]["status"], trace["metadata"]["run_id"]) == ("aborted", "run-1")
 
 
 async def test_traces_that_cannot_be_stored_have_no_id(parts: Parts) -> None:

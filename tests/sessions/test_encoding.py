@@ -158,7 +158,7 @@ async def test_the_text_of_a_file_is_kept_once(world: World) -> None:
 
 
 def of_an_open_one(change: Callable[[dict[str, Any]], object]) -> bytes:
-    found = {"format": 1, "simulator": "tools", "open": {"id": "s", "texts": []}}
+    found = {"format": 2, "simulator": "tools", "open": {"id": "s", "texts": []}}
     change(found)
     return zlib.compress(orjson.dumps(found))
 
@@ -172,11 +172,11 @@ def of_an_open_one(change: Callable[[dict[str, Any]], object]) -> bytes:
         zlib.compress(b"[]"),
         zlib.compress(b"{}"),
         of_an_open_one(lambda _: None),
-        of_an_open_one(lambda found: found.update(format=2)),
+        of_an_open_one(lambda found: found.update(format=3)),
         of_an_open_one(lambda found: found.pop("open")),
         of_an_open_one(lambda found: found.update(closed={"id": "s", "facts": 3})),
     ],
 )
 async def test_what_is_no_session_is_told(data: bytes) -> None:
-    with pytest.raises(ValueError, match=r"not a session|format 2|line 1"):
+    with pytest.raises(ValueError, match=r"not a session|format 3|line 1"):
         decode(data, "tools")

@@ -75,6 +75,7 @@ async def test_a_session_from_beginning_to_end(store: SessionStore) -> None:
         "steps": 4,
         "done": True,
         "truncated": False,
+        "trace_id": None,
     }
     assert await terminated(store, begun.env_id) == facts, "once more changes nothing"
     assert len(store) == 0

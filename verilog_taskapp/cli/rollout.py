@@ -67,10 +67,12 @@ def rollout(
         }
     )
     from verilog_taskapp.rubric import RubricInvalid
+    from verilog_taskapp.tracing.location import TraceLocationInvalid
+    from verilog_taskapp.tracing.spans import SpansUnavailable
 
     try:
         response = run(_run(settings, request))
-    except RubricInvalid as error:
+    except (RubricInvalid, TraceLocationInvalid, SpansUnavailable) as error:
         fail(str(error), Exit.USAGE)
     if as_json:
         emit_json(response.model_dump(mode="json"))

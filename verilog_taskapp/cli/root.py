@@ -5,7 +5,19 @@ from typing import Annotated
 import typer
 
 from verilog_taskapp import __version__
-from verilog_taskapp.cli import check, demo, doctor, problems, rollout, serve, verify
+from verilog_taskapp.cli import (
+    check,
+    compare,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    problems,
+    regrade,
+    rollout,
+    serve,
+    verify,
+)
 
 EXIT_CODES = (
     "Exit status: 0 it worked, 1 it ran and the answer is no, 2 wrong usage, "
@@ -41,7 +53,11 @@ def root(
 app.command("serve")(serve.serve)
 app.command("demo")(demo.demo)
 app.command("rollout")(rollout.rollout)
+app.command("eval")(evaluate.evaluate)
+app.command("regrade")(regrade.regrade)
+app.command("compare")(compare.compare)
 app.command("verify")(verify.verify)
+app.command("export")(export.export)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.add_typer(problems.app, name="problems")

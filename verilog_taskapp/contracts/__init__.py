@@ -4,7 +4,9 @@ Requests ignore keys that they do not know, and name the field that does not fit
 numbers, ``_s`` is seconds.
 """
 
+from verilog_taskapp.contracts.batch import MAX_BATCH, BatchHeartbeat, BatchLine, RolloutBatchRequest
 from verilog_taskapp.contracts.config import (
+    MAX_GROUP,
     MAX_STEPS,
     MIN_STEPS,
     EnvConfig,
@@ -20,6 +22,7 @@ from verilog_taskapp.contracts.rollout import (
     CompileBlocked,
     EpisodeStatus,
     FinalInfo,
+    MemberStatus,
     RolloutDetails,
     RolloutEnvSpec,
     RolloutFinal,
@@ -81,12 +84,16 @@ from verilog_taskapp.contracts.task_info import (
 from verilog_taskapp.contracts.tool_calls import RolloutToolCall, ToolCallRequest
 
 __all__ = [
+    "MAX_BATCH",
+    "MAX_GROUP",
     "MAX_STEPS",
     "MIN_STEPS",
     "ActionSpace",
     "Aggregation",
     "AuthRequirement",
     "AutoOverride",
+    "BatchHeartbeat",
+    "BatchLine",
     "CompileBlocked",
     "DatasetInfo",
     "DatasetMetadata",
@@ -105,11 +112,13 @@ __all__ = [
     "InitializeRequest",
     "InitializeResponse",
     "LimitsInfo",
+    "MemberStatus",
     "ObservationInfo",
     "PolicyConfig",
     "ProxyEndpoints",
     "Readiness",
     "RewardConfig",
+    "RolloutBatchRequest",
     "RolloutDetails",
     "RolloutEnvSpec",
     "RolloutFinal",

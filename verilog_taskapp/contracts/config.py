@@ -17,6 +17,8 @@ Heuristics = Literal["full", "guidance", "off"]
 
 MIN_STEPS = 1
 MAX_STEPS = 25
+MAX_GROUP = 64
+"""Samples of one problem that a request may ask for."""
 
 
 def _clamp_steps(value: int) -> int:
@@ -75,7 +77,9 @@ class PolicyConfig(NullsAreDefaults, Request):
     )
     """Model turns per episode, clamped to 1..25; ``max_llm_calls`` says the same."""
     seed: Integer | None = None
-    """Sampling seed, passed on to the inference endpoint."""
+    """Sampling seed, passed on to the inference endpoint; in a group, sample i is given ``seed + i``."""
+    n: Annotated[Integer, Field(ge=1, le=MAX_GROUP)] = 1
+    """Samples of the problem, run at the same time: as many trajectories and returns in one answer."""
     stop: Annotated[list[str], BeforeValidator(_one_as_list)] | None = None
     """Stop sequences; a single string counts as a list of one."""
     extra_body: dict[str, Any] | None = None

@@ -18,11 +18,12 @@ from verilog_taskapp.contracts.tool_calls import RolloutToolCall, ToolCallReques
 
 TraceFormat = Literal["compact", "full"]
 EpisodeStatus = Literal["completed", "truncated"]
+MemberStatus = Literal["completed", "truncated", "failed"]
 StopReason = Literal["max_steps", "max_ops", "max_time_s", "max_tokens", "context_length", "ops_exhausted"]
 """Why an episode was truncated; ``ops_exhausted``: a script ended without a submit."""
 
 
-def _is_absent(value: object) -> bool:
+def is_absent(value: object) -> bool:
     return value is None
 
 
@@ -152,9 +153,9 @@ class StepInfo(OpenAnswer):
     """None when no model was asked."""
     reward_components: dict[str, float] = Field(default_factory=dict)
     """Parts of the step's reward by name; they sum to it."""
-    auto_override: AutoOverride | None = Field(None, exclude_if=_is_absent)
-    compile_blocked: CompileBlocked | None = Field(None, exclude_if=_is_absent)
-    error: str | None = Field(None, exclude_if=_is_absent)
+    auto_override: AutoOverride | None = Field(None, exclude_if=is_absent)
+    compile_blocked: CompileBlocked | None = Field(None, exclude_if=is_absent)
+    error: str | None = Field(None, exclude_if=is_absent)
     """What was wrong with the model's answer or call, as the model was told."""
 
 
@@ -203,6 +204,12 @@ class RolloutTrajectory(Answer):
     """Steps taken, whether or not they are listed."""
     inference_url: str | None = None
     decision_samples: list[dict[str, Any]] | None = None
+    status: MemberStatus | None = Field(None, exclude_if=is_absent)
+    """Of a member of a group, how it ended; a failed one has no return and no ``final``."""
+    error: dict[str, Any] | None = Field(None, exclude_if=is_absent)
+    """Why a member of a group failed: the error object that a rollout of its own would have been answered with."""
+    trace_id: str | None = Field(None, exclude_if=is_absent)
+    """Of a member of a group; that of a single rollout is in the metrics' details."""
 
 
 class RolloutDetails(OpenAnswer):
@@ -217,13 +224,21 @@ class RolloutDetails(OpenAnswer):
     stop_reason: StopReason | None = None
     """Why a truncated episode was cut; None for a completed one."""
     outcome_rubric: float | None = None
-    """The outcome rubric's score in [0, 1]."""
+    """The outcome rubric's score in [0, 1]; in a group the mean of it."""
+    passed: int | None = Field(None, exclude_if=is_absent)
+    """In a group: how many members passed."""
+    failed: int | None = Field(None, exclude_if=is_absent)
+    """In a group: how many members failed through no fault of the policy."""
 
 
 class RolloutMetrics(Answer):
-    """Numbers of the episode. ``mean_return``, ``episode_returns[0]`` and ``outcome_score`` are the same return."""
+    """Numbers of the episode. ``mean_return``, ``episode_returns[0]`` and ``outcome_score`` are the same return.
 
-    episode_returns: list[float]
+    In a group there is a return for each member, null for one that failed, and the other numbers are means over those
+    that did not; ``num_steps`` counts the steps of all.
+    """
+
+    episode_returns: list[float | None]
     mean_return: float
     num_steps: int
     num_episodes: int = 1

@@ -2,13 +2,16 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from verilog_taskapp.contracts import RolloutResponse
+from verilog_taskapp.errors import Aborted, TaskAppError
 from verilog_taskapp.icarus.runner import Step, StepResult
 from verilog_taskapp.rollout.outcome import StepFacts
 from verilog_taskapp.services import Services
@@ -46,7 +49,13 @@ class Metrics:
         self._child_wall = _seconds("verilog_child_wall_seconds", "Time of children", _CHILD_S, registry, "stage")
         self._cache = Counter("verilog_verdict_cache", "Uses of the verdict cache", ["event"], registry=registry)
         self._expired = Counter("verilog_sessions_expired", "Sessions that expired", registry=registry)
+        self._traces = Counter("verilog_traces", "Traces by what became of them", ["event"], registry=registry)
+        self._sft = Counter(
+            "verilog_sft_examples", "Fine-tuning examples by what became of them", ["event"], registry=registry
+        )
         self._counted = {"hits": 0, "misses": 0, "evictions": 0, "expired": 0}
+        self._traces_counted: dict[str, int] = {}
+        self._sft_counted: dict[str, int] = {}
         self._gauges = self._make_gauges()
         services.world.runner.observe_step = self._child
         services.world.runner.observe_wait = self._child_wait.observe
@@ -65,6 +74,9 @@ class Metrics:
             ("verilog_children_busy", "Simulator jobs running now", lambda: runner.busy),
             ("verilog_children_waiting", "Simulator jobs in line", lambda: runner.waiting),
             ("verilog_children_limit", "Simulator jobs that may run at once", lambda: runner.children),
+            ("verilog_traces_queued", "Traces that wait for the database", lambda: services.traces.queued),
+            ("verilog_traces_queued_bytes", "Their size in memory", lambda: services.traces.queued_bytes),
+            ("verilog_traces_failing", "Processes that cannot use the database", lambda: services.traces.failing),
         )
         sessions = Gauge("verilog_sessions_open", "Open sessions", registry=self._registry, multiprocess_mode="livemax")
         return [
@@ -87,9 +99,24 @@ class Metrics:
             await asyncio.sleep(REFRESH_S)
 
     def ended(self, response: RolloutResponse, seconds: float) -> None:
-        """Count a rollout that came to its end."""
-        self.rollouts.labels(response.metrics.details.status or "completed").inc()
+        """Count a rollout, or each member of a group, that came to its end."""
+        for one in response.trajectories:
+            if one.error is not None:
+                self._count_failure(one.error)
+            else:
+                self.rollouts.labels(one.status or response.metrics.details.status or "completed").inc()
         self.seconds.observe(seconds)
+
+    def failed(self, error: TaskAppError) -> None:
+        """Count a rollout, or each member of a group, that did not come to its end."""
+        own = {**error.extras, "code": "aborted" if isinstance(error, Aborted) else error.code}
+        for one in error.extras.get("members") or [own]:
+            self._count_failure(one)
+
+    def _count_failure(self, error: Mapping[str, Any]) -> None:
+        self.rollouts.labels(error["code"]).inc()
+        for attempt in error.get("attempts") or ():
+            self._retries.labels(str(attempt["reason"])).inc()
 
     def refresh(self) -> None:
         """Bring gauges and totals up to date."""
@@ -101,6 +128,17 @@ class Metrics:
             self._cache.labels(name).inc(total - self._counted[name])
         self._expired.inc(self._services.sessions.expired - self._counted["expired"])
         self._counted = {**totals, "expired": self._services.sessions.expired}
+        self._count_traces()
+
+    def _count_traces(self) -> None:
+        traces = self._services.traces
+        for event, total in asdict(traces.counts).items():
+            self._traces.labels(event).inc(total - self._traces_counted.get(event, 0))
+            self._traces_counted[event] = total
+        if traces.sft is not None:
+            for event, total in (("written", traces.sft.written), ("dropped", traces.sft.dropped)):
+                self._sft.labels(event).inc(total - self._sft_counted.get(event, 0))
+                self._sft_counted[event] = total
 
     def text(self) -> bytes:
         """The exposition format."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from verilog_taskapp.errors import Draining, Overloaded
+from verilog_taskapp.errors import Draining, InvalidRequest, Overloaded
 from verilog_taskapp.icarus.slots import Slots
 
 UNKNOWN_WAIT_S = 5.0
@@ -50,15 +50,34 @@ class Admission:
             return f"{self.in_flight} rollouts are in flight and {self.waiting} wait, the most that this server takes"
         return ""
 
+    def let_in(self, count: int) -> None:
+        """Whether `count` rollouts that belong together may come in, now or in line; each then takes its `place`.
+
+        Raises `InvalidRequest` if there is never room for so many, `Draining` and `Overloaded` as `place` does.
+        """
+        most = self.capacity + self.queue
+        if count > most:
+            raise InvalidRequest(
+                f"{count} rollouts at once are more than this server takes ({most}: VERILOG_MAX_ROLLOUTS and "
+                "VERILOG_ROLLOUT_QUEUE)"
+            )
+        if self.draining:
+            raise Draining(self.refusal, retry_after_s=UNKNOWN_WAIT_S)
+        taken = self.in_flight + self.waiting
+        if taken + count > most:
+            refusal = f"{taken} rollouts are in flight or wait; with {count} more there would be over {most}"
+            raise Overloaded(refusal, retry_after_s=self.retry_after_s())
+
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
+    async def place(self, *, is_let_in: bool = False) -> AsyncIterator[None]:
         """Stand in line if need be; the place is held for the duration of the context.
 
-        Raises `Draining` and `Overloaded`, both with the seconds after which to try again.
+        `is_let_in`: as one of several that `let_in` has let in. Raises `Draining` and `Overloaded`, both with the
+        seconds after which to try again.
         """
         if self.draining:
             raise Draining(self.refusal, retry_after_s=UNKNOWN_WAIT_S)
-        if refusal := self.refusal:
+        if not is_let_in and (refusal := self.refusal):
             raise Overloaded(refusal, retry_after_s=self.retry_after_s())
         self._empty.clear()
         began = self._clock()

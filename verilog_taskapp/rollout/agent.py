@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlsplit
 
 from verilog_taskapp.contracts.tool_calls import ToolCallRequest
+from verilog_taskapp.environment.actions import ToolCall
 from verilog_taskapp.environment.episode import Episode
 from verilog_taskapp.environment.observation import StepResult
 from verilog_taskapp.errors import ContextLengthExceeded, InferenceFailed
@@ -15,6 +18,7 @@ from verilog_taskapp.rollout.outcome import Progress, Turn, executed_step, idle_
 from verilog_taskapp.rollout.parsing import Answer, read_answer, read_call
 from verilog_taskapp.rollout.policy import Policy
 from verilog_taskapp.rollout.prompts import LastTurn, simulator_line, system_message, task_message, turn_message
+from verilog_taskapp.tracing.spans import NO_SPANS, Spans, answer_facts
 
 
 class AgentLoop:
@@ -31,7 +35,9 @@ class AgentLoop:
         max_ops: int,
         simulator: str,
         preview_chars: int,
+        spans: Spans = NO_SPANS,
     ) -> None:
+        self._spans = spans
         self._episode = episode
         self._policy = policy
         self._chat = chat
@@ -91,7 +97,7 @@ class AgentLoop:
         body = self._policy.body(self._conversation.messages)
         request = self._conversation.request(body)
         try:
-            completion = await self._chat.complete(self._policy.endpoint, body, deadline=self._deadline)
+            completion = await self._ask(body)
             answer = read_answer(completion.message)
             turn = _turn_of(completion, answer, request)
             self._conversation.answered(completion.message, answer)
@@ -102,6 +108,12 @@ class AgentLoop:
             self._conversation.answered({}, answer)
         async with asyncio.timeout_at(self._deadline):
             await self._act(step, answer, turn)
+
+    async def _ask(self, body: dict[str, Any]) -> Completion:
+        with self._spans.model_call(self._policy.model, urlsplit(self._policy.endpoint.url).hostname) as span:
+            completion = await self._chat.complete(self._policy.endpoint, body, deadline=self._deadline)
+            span.note(answer_facts(completion.response))
+            return completion
 
     async def _act(self, step: int, answer: Answer, turn: Turn) -> None:
         episode, before = self._episode, self._episode.observation()
@@ -115,7 +127,7 @@ class AgentLoop:
             if decision.kind == "block":
                 result = episode.block(decision.call, decision.hint)
             else:
-                result = await episode.step(decision.call)
+                result = await step_in_span(episode, decision.call, self._spans)
                 self._progress.ops_executed += 1
             self._guidance = self._guidance.after(result)
             self._progress.steps.append(executed_step(before, result, turn, answer.complaint))
@@ -136,7 +148,13 @@ class AgentLoop:
 
 
 async def play_script(
-    episode: Episode, script: Sequence[ToolCallRequest], progress: Progress, *, deadline: float, max_ops: int
+    episode: Episode,
+    script: Sequence[ToolCallRequest],
+    progress: Progress,
+    *,
+    deadline: float,
+    max_ops: int,
+    spans: Spans = NO_SPANS,
 ) -> None:
     """Execute the given calls one after the other; no model is asked and no call is changed."""
     for request in script:
@@ -153,7 +171,8 @@ async def play_script(
                 if answer.call is None:
                     progress.steps.append(idle_step(before, episode.idle(), Turn(), answer.complaint))
                     continue
-                progress.steps.append(executed_step(before, await episode.step(answer.call), Turn()))
+                result = await step_in_span(episode, answer.call, spans)
+                progress.steps.append(executed_step(before, result, Turn()))
         except TimeoutError:
             progress.stop_reason = "max_time_s"
             break
@@ -163,6 +182,17 @@ async def play_script(
     else:
         progress.stop_reason = "ops_exhausted"
     episode.truncate()
+
+
+async def step_in_span(episode: Episode, call: ToolCall, spans: Spans) -> StepResult:
+    """One tool call, and the verdict in it."""
+    with spans.tool(call.tool) as span:
+        result = await episode.step(call)
+        found = result.facts
+        span.note({"verilog.outcome": result.outcome})
+        if "verdict" in found:
+            spans.verdict(str(found["verdict"]), str(found.get("reason")), float(found.get("ms") or 0.0))
+        return result
 
 
 def _turn_of(completion: Completion, answer: Answer, request: dict[str, object]) -> Turn:

@@ -2,15 +2,12 @@
 
 import asyncio
 import logging
-import uuid
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
-from verilog_taskapp import __version__
 from verilog_taskapp.contracts import (
     RolloutMetrics,
     RolloutRequest,
@@ -19,18 +16,18 @@ from verilog_taskapp.contracts import (
 )
 from verilog_taskapp.contracts.config import EnvConfig
 from verilog_taskapp.contracts.rollout import FinalInfo, RolloutDetails, RolloutFinal
-from verilog_taskapp.environment.episode import Episode
 from verilog_taskapp.environment.state import EpisodeOptions
 from verilog_taskapp.environment.world import World, options_of
 from verilog_taskapp.errors import Draining, EnvironmentFailed, Overloaded, TaskAppError
-from verilog_taskapp.icarus.store import JUDGE_VERSION
 from verilog_taskapp.inference.client import ChatClient
 from verilog_taskapp.rollout.admission import Admission
 from verilog_taskapp.rollout.agent import AgentLoop, play_script
 from verilog_taskapp.rollout.outcome import Progress, StepFacts, step_facts, tool_and_outcome
-from verilog_taskapp.rollout.policy import Policy, resolve_policy
+from verilog_taskapp.rollout.policy import resolve_policy
+from verilog_taskapp.rollout.record import RunningRollout, rollout_record, rollout_trace
 from verilog_taskapp.rubric import EpisodeEvents, Rubrics, events_score, outcome_score
-from verilog_taskapp.tracing.session_trace import TraceStatus, session_trace
+from verilog_taskapp.tracing.record import TraceStatus, new_trace_id
+from verilog_taskapp.tracing.spans import NO_SPANS, Spans
 from verilog_taskapp.tracing.store import TraceStore
 
 RETRY_AFTER_ABORT_S = 5.0
@@ -51,23 +48,14 @@ def episode_options(config: EnvConfig, world: World, max_steps: int) -> EpisodeO
     )
 
 
-@dataclass(frozen=True)
-class _Episode:
-    """One rollout while it runs."""
-
-    request: RolloutRequest
-    trace_id: str
-    created_at: str
-    episode: Episode
-    policy: Policy | None
-    progress: Progress
-
-
 class RolloutService:
     """Runs rollouts; safe for any number at once: `admission` decides how many run and how many wait."""
 
-    def __init__(self, world: World, chat: ChatClient, rubrics: Rubrics, traces: TraceStore) -> None:
+    def __init__(
+        self, world: World, chat: ChatClient, rubrics: Rubrics, traces: TraceStore, spans: Spans = NO_SPANS
+    ) -> None:
         self.world = world
+        self._spans = spans
         self.admission = Admission(world.settings.max_rollouts, world.settings.rollout_queue)
         self._running: set[asyncio.Task[RolloutResponse]] = set()
         self.observe_step: Callable[[StepFacts], None] | None = None
@@ -83,14 +71,14 @@ class RolloutService:
         """Rollouts running now."""
         return self.admission.in_flight
 
-    async def run(self, request: RolloutRequest) -> RolloutResponse:
-        """Run one rollout to its end.
+    async def run(self, request: RolloutRequest, *, is_let_in: bool = False) -> RolloutResponse:
+        """Run one rollout to its end; `is_let_in` as in `Admission.place`.
 
         Raises a `TaskAppError`, with ``run_id``, ``trace_id`` and the steps so far in its extras, when the rollout
         could not be brought to an end by the policy or by the episode's limits. Cancellation stops it at once.
         """
         try:
-            async with self.admission.place():
+            async with self.admission.place(is_let_in=is_let_in):
                 return await self._abortable(request)
         except (Overloaded, Draining) as error:
             raise error.with_extras({"run_id": request.run_id}) from error
@@ -125,7 +113,7 @@ class RolloutService:
         except TaskAppError as error:
             raise error.with_extras({"run_id": request.run_id}) from error
         try:
-            await self._play(running)
+            await self._play_in_span(running)
         except TaskAppError as error:
             raise await self._failed(running, error) from error
         except asyncio.CancelledError:
@@ -142,16 +130,29 @@ class RolloutService:
                     self.observe_step(step_facts(step))
         return await self._response(running)
 
-    async def _begin(self, request: RolloutRequest) -> _Episode:
+    async def _begin(self, request: RolloutRequest) -> RunningRollout:
         world, config = self.world, request.env.config
         policy = None if request.script else resolve_policy(request, world.settings)
         chosen = await world.choose(split=config.split, seed=request.env.seed, problem_id=config.problem)
         max_steps = policy.max_steps if policy else len(request.script)
         episode = world.begin(chosen, episode_options(config, world, max_steps))
-        now = datetime.now(UTC).isoformat()
-        return _Episode(request, uuid.uuid4().hex, now, episode, policy, Progress())
+        return RunningRollout(request, new_trace_id(), datetime.now(UTC), episode, policy, Progress())
 
-    async def _play(self, running: _Episode) -> None:
+    async def _play_in_span(self, running: RunningRollout) -> None:
+        model = running.policy.model if running.policy is not None else None
+        with self._spans.rollout(running.request.run_id, running.episode.problem.id, model) as span:
+            await self._play(running)
+            episode = running.episode
+            span.note(
+                {
+                    "verilog.trace_id": running.trace_id,
+                    "verilog.return": episode.total_reward,
+                    "verilog.passed": episode.task_completed,
+                    "verilog.stop_reason": running.progress.stop_reason,
+                }
+            )
+
+    async def _play(self, running: RunningRollout) -> None:
         request, settings = running.request, self.world.settings
         deadline = asyncio.get_running_loop().time() + request.safety.max_time_s
         if running.policy is None:
@@ -161,6 +162,7 @@ class RolloutService:
                 running.progress,
                 deadline=deadline,
                 max_ops=request.safety.max_ops,
+                spans=self._spans,
             )
             return
         loop = AgentLoop(
@@ -172,10 +174,11 @@ class RolloutService:
             max_ops=request.safety.max_ops,
             simulator=self.world.tools.version,
             preview_chars=settings.file_preview_chars,
+            spans=self._spans,
         )
         await loop.run()
 
-    async def _failed(self, running: _Episode, error: TaskAppError) -> TaskAppError:
+    async def _failed(self, running: RunningRollout, error: TaskAppError) -> TaskAppError:
         """The error as the caller is told it, once the trace is stored."""
         stored = await self._store(running, "failed", error)
         told = error.with_extras(
@@ -188,43 +191,10 @@ class RolloutService:
         told.stage = told.stage or "tool"
         return told
 
-    async def _store(self, running: _Episode, status: TraceStatus, error: TaskAppError | None) -> bool:
-        trace = self._trace(running, status, full=True, error=error)
-        return await self._traces.save(running.trace_id, trace)
+    async def _store(self, running: RunningRollout, status: TraceStatus, error: TaskAppError | None) -> bool:
+        return await self._traces.save(rollout_record(running, self.world, status, error))
 
-    def _trace(
-        self, running: _Episode, status: TraceStatus, *, full: bool, error: TaskAppError | None = None
-    ) -> dict[str, Any]:
-        episode, settings = running.episode, self.world.settings
-        metadata = {
-            "run_id": running.request.run_id,
-            "status": status,
-            "stop_reason": running.progress.stop_reason,
-            "error": {"code": error.code, "message": error.message, "stage": error.stage} if error else None,
-            "problem": {"id": episode.problem.id, "content_hash": episode.problem.content_hash},
-            "dataset": {"id": self.world.problems.id, "version": self.world.problems.version},
-            "versions": {
-                "service": __version__,
-                "judge": JUDGE_VERSION,
-                "simulator": f"icarus {self.world.tools.version}",
-            },
-            "policy": {
-                "model": running.policy.model if running.policy else None,
-                "inference_url": running.policy.endpoint.url if running.policy else None,
-                "heuristics": running.policy.heuristics if running.policy else "off",
-            },
-            "rewards": asdict(episode.options.rewards),
-            "feedback": episode.options.feedback,
-            "file_preview_chars": settings.file_preview_chars,
-            "total_reward": episode.total_reward,
-            "task_completed": episode.task_completed,
-        }
-        steps = [step.model_dump(mode="json") for step in running.progress.steps]
-        return session_trace(
-            running.trace_id, running.created_at, metadata, steps, running.progress.messages, full=full
-        )
-
-    def _trajectory(self, running: _Episode) -> RolloutTrajectory:
+    def _trajectory(self, running: RunningRollout) -> RolloutTrajectory:
         request, episode, progress = running.request, running.episode, running.progress
         url = running.policy.endpoint.url if running.policy else None
         if episode.truncated and progress.steps:
@@ -252,7 +222,7 @@ class RolloutService:
             inference_url=url,
         )
 
-    async def _response(self, running: _Episode) -> RolloutResponse:
+    async def _response(self, running: RunningRollout) -> RolloutResponse:
         request, episode, progress = running.request, running.episode, running.progress
         status: TraceStatus = "truncated" if episode.truncated else "completed"
         trajectory = self._trajectory(running)
@@ -275,7 +245,8 @@ class RolloutService:
         )
         trace = None
         if request.record.return_trace:
-            trace = self._trace(running, status, full=request.record.trace_format == "full")
+            full = request.record.trace_format == "full"
+            trace = rollout_trace(running, self.world, status, None, full=full)
         return RolloutResponse(
             run_id=request.run_id,
             trajectories=[trajectory],

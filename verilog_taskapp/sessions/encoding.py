@@ -7,6 +7,7 @@ A program that is too large, or of another simulator, is left out and made again
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -14,14 +15,15 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from verilog_taskapp.contracts import InitializeResponse, StepResponse, TerminateResponse
+from verilog_taskapp.contracts.tool_calls import ToolCallRequest
 from verilog_taskapp.environment.state import EpisodeSnapshot
 from verilog_taskapp.environment.workspace import Workspace
 from verilog_taskapp.icarus.compiler import data_files, source_texts
 from verilog_taskapp.icarus.results import COMPILATIONS, VERDICTS, fingerprint
 from verilog_taskapp.icarus.verdict import Compilation
-from verilog_taskapp.sessions.record import ClosedSession, OpenSession, SessionRecord, Unfinished
+from verilog_taskapp.sessions.record import ClosedSession, OpenSession, PlayedStep, SessionRecord, Unfinished
 
-FORMAT = 1
+FORMAT = 2
 MAX_COMPILATION_BYTES = 1024**2
 """Of the bundled and the VerilogEval problems' designs none is a tenth of that."""
 _FAST = 1
@@ -78,6 +80,10 @@ def encode(record: SessionRecord, simulator: str) -> bytes:
         "episode": _encode_episode(record.episode, texts),
         "answers": [[name, texts.without(dict(one))] for name, one in record.answers.items()],
         "unfinished": unfinished and [unfinished.step_id, unfinished.results],
+        "trace_id": record.trace_id,
+        "created_at": record.created_at.isoformat(),
+        "seed": record.seed if record.seed is None else str(record.seed),  # of any size
+        "played": _encode_played(record, texts),
         "texts": texts.texts,
     }
     return zlib.compress(orjson.dumps({"format": FORMAT, "simulator": simulator, "open": found}), _FAST)
@@ -100,14 +106,38 @@ def decode(data: bytes, simulator: str) -> SessionRecord:
 def _decode_open(found: Mapping[str, Any], *, same_tools: bool) -> OpenSession:
     texts = _Texts(found["texts"])
     unfinished = found["unfinished"]
+    answers = {name: StepResponse.model_validate(texts.within(one)) for name, one in found["answers"]}
     return OpenSession(
         id=found["id"],
         opened=InitializeResponse.model_validate(texts.within(found["opened"])),
         max_steps=found["max_steps"],
         episode=_decode_episode(found["episode"], texts, same_tools=same_tools),
-        answers={name: StepResponse.model_validate(texts.within(one)) for name, one in found["answers"]},
+        answers=answers,
         unfinished=unfinished and Unfinished(unfinished[0], tuple(unfinished[1])),
+        trace_id=found["trace_id"],
+        created_at=datetime.fromisoformat(found["created_at"]),
+        seed=None if found["seed"] is None else int(found["seed"]),
+        played=tuple(_decode_played(one, answers, texts) for one in found["played"]),
     )
+
+
+def _encode_played(record: OpenSession, texts: _Texts) -> list[list[Any]]:
+    """An answer that is kept for its step id stands there alone."""
+    known = {id(answer): name for name, answer in record.answers.items()}
+    return [
+        [
+            [call.model_dump(mode="json") for call in one.calls],
+            known.get(id(one.answer)),
+            None if id(one.answer) in known else texts.without(dict(one.answer)),
+        ]
+        for one in record.played
+    ]
+
+
+def _decode_played(found: list[Any], answers: Mapping[str, StepResponse], texts: _Texts) -> PlayedStep:
+    calls, step_id, answer = found
+    whole = answers[step_id] if step_id is not None else StepResponse.model_validate(texts.within(answer))
+    return PlayedStep(tuple(ToolCallRequest.model_validate(call) for call in calls), whole)
 
 
 def _encode_episode(state: EpisodeSnapshot, texts: _Texts) -> dict[str, Any]:

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from verilog_taskapp.contracts import InitializeResponse, StepResponse, TerminateResponse
+from verilog_taskapp.contracts.tool_calls import ToolCallRequest
 from verilog_taskapp.environment.state import EpisodeSnapshot
+
+LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True)
@@ -14,6 +18,14 @@ class Unfinished:
 
     step_id: str
     results: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class PlayedStep:
+    """A step that was answered, for the trace."""
+
+    calls: tuple[ToolCallRequest, ...]
+    answer: StepResponse
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,12 @@ class OpenSession:
     answers: Mapping[str, StepResponse] = field(default_factory=dict)
     """Answers by step id, the oldest first."""
     unfinished: Unfinished | None = None
+    trace_id: str = ""
+    """Under which it is stored once it is closed: closing it twice stores it once."""
+    created_at: datetime = LONG_AGO
+    seed: int | None = None
+    played: tuple[PlayedStep, ...] = ()
+    """Up to the end of the episode."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import logging
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from verilog_taskapp.contracts import (
@@ -25,13 +26,17 @@ from verilog_taskapp.environment.episode import Episode
 from verilog_taskapp.environment.world import World
 from verilog_taskapp.errors import EnvironmentFailed, Overloaded, ProblemNotFound, SessionNotFound
 from verilog_taskapp.icarus.store import JUDGE_VERSION
+from verilog_taskapp.problems.model import Problem
 from verilog_taskapp.rollout.parsing import read_call
 from verilog_taskapp.rollout.prompts import simulator_line, system_message, task_message
 from verilog_taskapp.rollout.service import episode_options
 from verilog_taskapp.sessions.backend import SessionBackend
 from verilog_taskapp.sessions.directory import DirectoryBackend
 from verilog_taskapp.sessions.memory import MemoryBackend
-from verilog_taskapp.sessions.record import ClosedSession, OpenSession, Unfinished
+from verilog_taskapp.sessions.record import ClosedSession, OpenSession, PlayedStep, Unfinished
+from verilog_taskapp.sessions.trace import session_record
+from verilog_taskapp.tracing.record import TraceStatus, new_trace_id
+from verilog_taskapp.tracing.store import TraceStore
 
 REMEMBERED_STEPS = 64
 """Answers kept per session for repeated step ids."""
@@ -45,11 +50,14 @@ log = logging.getLogger(__name__)
 class SessionStore:
     """The sessions that `backend` keeps; an async context manager that sweeps idle ones while it is open.
 
-    `backend` None: the one that the settings mean.
+    `backend` None: the one that the settings mean. `traces` None: closed sessions are not stored.
     """
 
-    def __init__(self, world: World, backend: SessionBackend | None = None) -> None:
+    def __init__(
+        self, world: World, backend: SessionBackend | None = None, *, traces: TraceStore | None = None
+    ) -> None:
         self._world = world
+        self._traces = traces or TraceStore(None)
         self._backend = backend or backend_of(world)
         self._ttl_s = world.settings.session_ttl_s
         self._opening = 0
@@ -66,6 +74,9 @@ class SessionStore:
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
+        if isinstance(self._backend, MemoryBackend):  # others keep them for the next process
+            left = [await self._backend.load(name) for name in await self._backend.unused(-1)]
+            await asyncio.gather(*(self._close(one, "aborted") for one in left if isinstance(one, OpenSession)))
         await self._backend.close()
 
     def __len__(self) -> int:
@@ -132,7 +143,15 @@ class SessionStore:
                 "max_steps": max_steps,
             },
         )
-        return OpenSession(name, opened, max_steps, episode.snapshot())
+        return OpenSession(
+            name,
+            opened,
+            max_steps,
+            episode.snapshot(),
+            trace_id=new_trace_id(),
+            created_at=datetime.now(UTC),
+            seed=request.seed,
+        )
 
     async def step(self, request: StepRequest) -> StepResponse:
         """Execute tool calls in order; a repeated ``step_id`` answers the first answer again.
@@ -155,6 +174,7 @@ class SessionStore:
             return await self._step(session, episode, request)
 
     async def _step(self, session: OpenSession, episode: Episode, request: StepRequest) -> StepResponse:
+        was_over = episode.done or episode.truncated
         step_id, unfinished = request.step_id, session.unfinished
         results: list[dict[str, Any]] = []
         if unfinished is not None and unfinished.step_id == step_id:
@@ -173,7 +193,9 @@ class SessionStore:
                 del answers[oldest]
         else:
             unfinished = session.unfinished
-        await self._backend.save(replace(session, episode=episode.snapshot(), answers=answers, unfinished=unfinished))
+        played = session.played if was_over else (*session.played, PlayedStep(tuple(request.tool_calls), answer))
+        stepped = replace(session, answers=answers, unfinished=unfinished, played=played)
+        await self._backend.save(replace(stepped, episode=episode.snapshot()))
         return answer
 
     async def terminate(self, request: TerminateRequest) -> TerminateResponse:
@@ -188,8 +210,9 @@ class SessionStore:
             return record.facts
         return TerminateResponse.model_validate({"ok": True, "known": False})
 
-    async def _close(self, session: OpenSession, status: str) -> TerminateResponse:
+    async def _close(self, session: OpenSession, status: TraceStatus) -> TerminateResponse:
         episode = session.episode
+        stored = await self._traces.save(session_record(session, self._world, self._problem(session), status))
         facts = TerminateResponse.model_validate(
             {
                 "ok": True,
@@ -201,10 +224,17 @@ class SessionStore:
                 "steps": episode.counts.steps,
                 "done": episode.done or episode.truncated,
                 "truncated": episode.truncated,
+                "trace_id": session.trace_id if stored else None,
             }
         )
         await self._backend.save(ClosedSession(session.id, facts))
         return facts
+
+    def _problem(self, session: OpenSession) -> Problem | None:
+        try:
+            return self._world.problems.get(session.episode.problem_id)
+        except ProblemNotFound:  # opened by a process with other problems
+            return None
 
     async def sweep(self) -> int:
         """Expire what has been idle for longer than the limit and is not worked on; returns how many sessions."""

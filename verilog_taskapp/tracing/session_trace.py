@@ -1,9 +1,7 @@
 """A rollout as a session trace: the shape that trainers of this family read."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
-
-TraceStatus = Literal["completed", "truncated", "failed", "aborted"]
+from typing import Any
 
 
 def session_trace(
