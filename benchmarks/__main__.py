@@ -19,8 +19,8 @@ from benchmarks.tasks import NothingToDo
 from verilog_taskapp.errors import TaskAppError
 
 MEASURED = ("rollouts", "verdict", "group", "soak", "health")
-SURVEYS = ("agreement", "attacks", "fuzz", "references")
-"""Scripts with options of their own: ``python -m benchmarks agreement --help``."""
+SURVEYS = ("agreement", "attacks", "fuzz", "queueing", "references")
+"""With options of their own: ``python -m benchmarks agreement --help``."""
 
 
 def parser() -> argparse.ArgumentParser:
