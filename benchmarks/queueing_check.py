@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from benchmarks.accounting import own_cpu_s, tree_time
+from benchmarks.accounting import machine_cpu_s, own_cpu_s, tree_time
 from benchmarks.arena import Arena, Double, Server, arena
 from benchmarks.load import Answer, Played, play, rollout_request
 from benchmarks.queueing import Pod, Work, simulate
@@ -24,7 +24,7 @@ TURNS = 4
 def check(dataset: str, rollouts: int, loads: Sequence[tuple[float, int]] = LOADS) -> Table:
     """A table of what was measured and predicted; costs are those of the very run that is predicted."""
     shown = Table("turn s", "in flight", "loop ms", "children ms", "rollouts/s", "simulated", "ratio", box=None)
-    for column in ("p95 s", "simulated", "ratio", "saturated"):
+    for column in ("p95 s", "simulated", "ratio", "saturated", "others s"):
         shown.add_column(column)
     with arena(dataset) as place:
         ready = prepare(place, PROBLEMS)
@@ -38,11 +38,12 @@ def check(dataset: str, rollouts: int, loads: Sequence[tuple[float, int]] = LOAD
 def _row(place: Arena, kinds: Sequence[Task], tasks: Sequence[Task], think_s: float, in_flight: int) -> tuple[str, ...]:
     with place.double(table(kinds), think_s) as double, place.server(VERILOG_VERDICT_CACHE="off") as server:
         _play(server, double, kinds, "warm", 4)
-        used = tree_time(server.pid)
+        machine, used = machine_cpu_s(), tree_time(server.pid)
         besides = own_cpu_s(double.pid) + time.process_time()
         played = _play(server, double, tasks, "run", in_flight)
         besides = own_cpu_s(double.pid) + time.process_time() - besides
         used = tree_time(server.pid) - used
+        others_s = machine_cpu_s() - machine - used.total_s - besides
     count = len(played.answers)
     works = works_of(played.answers, think_s, used.own_s / count, used.children_s / count, besides / count)
     cores = os.cpu_count() or 1
@@ -61,6 +62,7 @@ def _row(place: Arena, kinds: Sequence[Task], tasks: Sequence[Task], think_s: fl
         number(simulated),
         f"{p95 / simulated:.2f}",
         found.saturated,
+        number(others_s),
     )
 
 
