@@ -489,6 +489,9 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if hasattr(os, "SCHED_BATCH"):
+        with suppress(OSError):  # simulators do not push the event loop aside when they wake up
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     prctl = _load_prctl()
     if prctl is not None:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -4,6 +4,7 @@ import ipaddress
 import re
 import socket
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
@@ -161,6 +162,7 @@ def proxy_endpoint(settings: Settings, vendor: Vendor, path: Literal["chat/compl
     return Endpoint(url, key)
 
 
+@lru_cache(maxsize=1024)
 def is_never_contacted(address: str) -> bool:
     """Whether `address` is a link-local or metadata address; False for names, which must be resolved first.
 
