@@ -72,3 +72,18 @@ def test_a_rubric_that_cannot_be_used(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     outcome = cli("rollout", "--inference-url", "http://127.0.0.1:9")
     assert outcome.status == 2
     assert "nowhere.json" in outcome.stderr
+
+
+def test_a_running_service_does_the_same(cli: Cli, start: Start, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENVIRONMENT_API_KEY", "the-key-of-the-service")
+    server = start("serve", "--port", "0")
+    url = server.line("starting on").split()[-1]
+    given = ("--problem", "vt001_min_max", "--inference-url", model, "--model", "scripted")
+    outcome = cli("rollout", *given, "--server", url)
+    assert (outcome.status, outcome.stdout) == (0, cli("rollout", *given).stdout)
+    assert (cli("rollout", "--problem", "nothing", "--server", url)).status == 2
+    monkeypatch.setenv("ENVIRONMENT_API_KEY", "another")
+    refused = cli("rollout", *given, "--server", url)
+    assert (refused.status, refused.stdout) == (2, "")
+    assert cli("rollout", "--server", url, "--dataset", "bundled").status == 2
+    assert cli("rollout", "--server", "nowhere").status == 2

@@ -1,4 +1,4 @@
-"""``verilog-taskapp rollout``: one rollout from the shell, without a server."""
+"""``verilog-taskapp rollout``: one rollout from the shell, in this process or on a running service."""
 
 import uuid
 from enum import StrEnum
@@ -36,6 +36,15 @@ def rollout(
         typer.Option("--inference-url", metavar="URL", help="Chat-completions endpoint.", show_default=False),
     ] = None,
     dataset: DatasetOption = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="A running service, with ENVIRONMENT_API_KEY as the key; else this process.",
+            show_default=False,
+        ),
+    ] = None,
     max_steps: Annotated[
         int | None, typer.Option("--max-steps", min=1, max=25, help="Model turns.", show_default=False)
     ] = None,
@@ -46,8 +55,11 @@ def rollout(
 ) -> None:
     """Let a model work on one problem and print what happened.
 
-    Whatever is not given comes from the settings. The exit status is 0 for an episode that ended, solved or not.
+    Whatever is not given comes from the settings, or with --server from those of the service. The exit status is 0 for
+    an episode that ended, solved or not.
     """
+    if server is not None and dataset is not None:
+        fail("--server and --dataset exclude each other: the service has its own problems", Exit.USAGE)
     settings = read_settings(dataset=dataset)
     from verilog_taskapp.contracts import RolloutRequest
 
@@ -71,7 +83,7 @@ def rollout(
     from verilog_taskapp.tracing.spans import SpansUnavailable
 
     try:
-        response = run(_run(settings, request))
+        response = run(_run(settings, request) if server is None else _ask(server, settings, request))
     except (RubricInvalid, TraceLocationInvalid, SpansUnavailable) as error:
         fail(str(error), Exit.USAGE)
     if as_json:
@@ -86,6 +98,15 @@ async def _run(settings: "Settings", request: "RolloutRequest") -> "RolloutRespo
     async with open_services(settings) as services:
         with stderr().status("the model is at work"):
             return await services.rollouts.run(request)
+
+
+async def _ask(url: str, settings: "Settings", request: "RolloutRequest") -> "RolloutResponse":
+    from verilog_taskapp.client import Client
+
+    key = settings.server_keys[0] if settings.server_keys else None
+    async with Client(url, key) as client:
+        with stderr().status("the model is at work"):
+            return await client.rollout(request)
 
 
 def _print(response: "RolloutResponse") -> None:
