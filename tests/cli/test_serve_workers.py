@@ -70,6 +70,15 @@ class Service:
         answer: dict[str, Any] = response.json()
         return answer
 
+    async def listens(self) -> None:
+        """Wait until somebody answers: a worker says that it has started a moment before it listens."""
+        async with asyncio.timeout(DEADLINE_S):
+            while True:
+                with suppress(httpx.ConnectError):
+                    await self.client.get(f"{self.url}/health")
+                    return
+                await asyncio.sleep(0.01)
+
     async def repeated(self, what: str, body: Any) -> dict[str, Any]:
         """The answer of a session route as a client gets it that repeats what a dying worker cut off."""
         async with asyncio.timeout(DEADLINE_S):
@@ -122,6 +131,7 @@ async def workers(tmp_path: Path) -> AsyncIterator[StartWorkers]:
         await until(lambda: process.poll() is not None or len(service.started()) == number)
         assert process.poll() is None, log.read_text()
         service.url = next(line for line in log.read_text().splitlines() if "starting on" in line).split()[-1]
+        await service.listens()
         return service
 
     yield start
